@@ -1,0 +1,430 @@
+"""The recording as an append-only list of events with indexes over it. What held at a step is a `Frame`."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from gradviz.trace.codec import AnyItem, TraceError, check_header
+from gradviz.trace.events import (
+    Backward,
+    BackwardEnded,
+    Cell,
+    Ended,
+    Fault,
+    File,
+    Freed,
+    Gone,
+    Grad,
+    Header,
+    Named,
+    Node,
+    NodeRan,
+    NodeStarted,
+    Op,
+    Output,
+    Rule,
+    Scope,
+    Span,
+    Tensor,
+    Value,
+    Warn,
+)
+from gradviz.trace.frame import Frame
+
+StepKind = Literal["start", "op", "seed", "node", "accumulate", "grad", "fault"]
+Ints = npt.NDArray[np.int64]
+
+
+class Column:
+    """A growing array of integers; `view` is the filled part, without a copy."""
+
+    __slots__ = ("_array", "_length")
+
+    def __init__(self) -> None:
+        self._array: Ints = np.empty(64, np.int64)
+        self._length = 0
+
+    def append(self, value: int) -> None:
+        if self._length == len(self._array):
+            self._array = np.concatenate([self._array, np.empty_like(self._array)])
+        self._array[self._length] = value
+        self._length += 1
+
+    @property
+    def view(self) -> Ints:
+        return self._array[: self._length]
+
+    def __len__(self) -> int:
+        return self._length
+
+
+class History:
+    """Pairs (step, event index) of one thing, in order; `at` gives the index that holds at a step."""
+
+    __slots__ = ("indexes", "steps")
+
+    def __init__(self) -> None:
+        self.steps: list[int] = []
+        self.indexes: list[int] = []
+
+    def append(self, step: int, index: int) -> None:
+        self.steps.append(step)
+        self.indexes.append(index)
+
+    def at(self, step: int) -> int | None:
+        """Index of the event that holds after `step`, or None where there is none yet."""
+        position = bisect_right(self.steps, step)
+        return self.indexes[position - 1] if position else None
+
+
+class Trace:
+    """Everything that was recorded, in order. Grows by `append` only; every question about "now" goes to `at`.
+
+    Index attributes are for reading: `ops`, `nodes`, `passes`, `faults`, `files` and `cells` hold events by id.
+    """
+
+    def __init__(self, events: Iterable[AnyItem] = ()) -> None:
+        self.events: list[AnyItem] = []
+        self.header = Header()
+        self.damage: str | None = None
+        """Why the recording ends early, as a sentence; None where it does not."""
+        self.ops: list[Op] = []
+        self.nodes: list[Node] = []
+        self.passes: list[Backward] = []
+        self.faults: list[Fault] = []
+        self.warnings: list[Warn] = []
+        self.outputs: list[Output] = []
+        self.files: dict[int, File] = {}
+        self.cells: list[Cell] = []
+        self.ended: dict[int, Ended] = {}
+        self.scopes: dict[int, Scope] = {}
+        self.rules: dict[str, Rule] = {}
+        self.tensors: dict[int, History] = defaultdict(History)
+        self.values: dict[int, History] = defaultdict(History)
+        self.grads: dict[int, History] = defaultdict(History)
+        self.names: dict[str, History] = defaultdict(History)
+        self.names_of: dict[int, list[str]] = defaultdict(list)
+        self.op_step = Column()
+        self.node_step = Column()
+        self.pass_step = Column()
+        self.pass_end: dict[int, int] = {}
+        self.fault_step = Column()
+        self.warning_step = Column()
+        self.output_step = Column()
+        self.cell_step = Column()
+        self.run_node = Column()
+        self.run_pass = Column()
+        self.run_step = Column()
+        self.run_index = Column()
+        self.started_node = Column()
+        self.started_step = Column()
+        self.freed_node = Column()
+        self.freed_step = Column()
+        self.gone_node = Column()
+        self.gone_step = Column()
+        self.grad_tensors: set[int] = set()
+        """Tensors that are some tensor's `.grad`."""
+        self._event_step = Column()
+        self._step_index = Column()
+        self._step_index.append(-1)
+        self._held = [0]
+        self._storages: dict[int, tuple[tuple[int, int], ...]] = {}
+        self._storage_users: dict[int, int] = defaultdict(int)
+        self._line: tuple[int, tuple[int, int] | None] | None = None
+        self._last_ended: Ended | None = None
+        self.extend(events)
+
+    # ---- growing
+
+    def append(self, event: AnyItem) -> None:
+        """Add one event. The first of a recording must be its header.
+
+        Raises:
+            TraceError: the first event is no header, or one of a newer major format.
+        """
+        if not self.events:
+            self.header = check_header(event)
+        index = len(self.events)
+        self.events.append(event)
+        if self._begins_step(event):
+            self._step_index.append(index)
+            self._held.append(self._held[-1])
+        step = self.steps + 1 if _belongs_to_next(event) else self.steps
+        self._event_step.append(step)
+        take = _TAKERS.get(type(event))
+        if take is not None:
+            take(self, event, index, step)
+
+    def extend(self, events: Iterable[AnyItem]) -> None:
+        """Add events in order."""
+        for event in events:
+            self.append(event)
+
+    def _begins_step(self, event: AnyItem) -> bool:
+        if isinstance(event, Op):
+            begins = bool(event.outputs or event.writes) and not event.quiet and not event.error
+        elif isinstance(event, Grad):
+            if event.within is not None:
+                return False
+            line = (len(self.cells), event.span[:2] if event.span else None)
+            begins = line != self._line
+            self._line = line
+            return begins
+        else:
+            begins = isinstance(event, Backward | NodeRan | Fault)
+        if begins:
+            self._line = None
+        return begins
+
+    # ---- asking
+
+    @property
+    def steps(self) -> int:
+        """Number of the last step; 0 is before anything."""
+        return len(self._step_index) - 1
+
+    @property
+    def complete(self) -> bool:
+        """The program's end was recorded and nothing is damaged."""
+        return self.damage is None and self._last_ended is not None and self._last_ended.status != "killed"
+
+    @property
+    def program_ended(self) -> bool:
+        """The first cell, which is the program, is over."""
+        return 0 in self.ended
+
+    def at(self, step: int) -> Frame:
+        """What held after `step`; steps outside the recording are taken as the nearest one inside it."""
+        return Frame(self, max(0, min(step, self.steps)))
+
+    def event_at(self, step: int) -> AnyItem | None:
+        """The event that is this step; None for step 0."""
+        index = int(self._step_index.view[step])
+        return self.events[index] if index >= 0 else None
+
+    def events_of(self, step: int) -> list[AnyItem]:
+        """All events that belong to a step, in order."""
+        starts, owner = self._step_index.view, self._event_step.view
+        first = int(starts[step - 1]) + 1 if step else 0
+        last = int(starts[step + 1]) if step < self.steps else len(self.events)
+        return [self.events[i] for i in range(first, last) if owner[i] == step]
+
+    def step_of_event(self, index: int) -> int:
+        """The step that an event, by its position in `events`, belongs to."""
+        return int(self._event_step.view[index])
+
+    def kind(self, step: int) -> StepKind:
+        """What kind of step this is; "start" for 0."""
+        event = self.event_at(step)
+        if isinstance(event, NodeRan):
+            return "accumulate" if self.nodes[event.node].leaf is not None else "node"
+        for cls, kind in _STEP_KINDS:
+            if isinstance(event, cls):
+                return kind
+        return "start"
+
+    def pass_at(self, step: int) -> Backward | None:
+        """The innermost pass that is running at a step."""
+        return self.passes[active[-1]] if (active := self.active_passes(step)) else None
+
+    def active_passes(self, step: int) -> list[int]:
+        """Ids of the passes that have begun and not yet ended at a step, outermost first."""
+        begun = int(np.searchsorted(self.pass_step.view, step, "right"))
+        return [i for i in range(max(0, begun - 64), begun) if self.pass_end.get(i, step) >= step]
+
+    def runs(self, node: int) -> list[int]:
+        """Steps at which a node ran."""
+        return [int(s) for s in self.run_step.view[self.run_node.view == node]]
+
+    def order(self, pass_id: int) -> list[int]:
+        """Nodes that completed in a pass, in the engine's order."""
+        return [int(n) for n in self.run_node.view[self.run_pass.view == pass_id]]
+
+    def span(self, step: int) -> Span | None:
+        """The line that the program was at: for a node's run, the call that started the pass."""
+        event = self.event_at(step)
+        if isinstance(event, NodeRan):
+            return self.passes[event.within].span if event.within < len(self.passes) else None
+        return event.span if isinstance(event, Op | Backward | Grad | Fault) else None
+
+    def origin(self, step: int) -> Span | None:
+        """For a node's run, the expression whose operation left the node behind."""
+        event = self.event_at(step)
+        if not isinstance(event, NodeRan):
+            return None
+        op = self.nodes[event.node].op
+        return self.ops[op].span if op is not None and op < len(self.ops) else None
+
+    def tensor(self, tensor: int, step: int | None = None) -> Tensor | None:
+        """What is known of a tensor at a step (at the end by default); None where it was not seen yet."""
+        index = self.tensors[tensor].at(self.steps if step is None else step) if tensor in self.tensors else None
+        event = self.events[index] if index is not None else None
+        return event if isinstance(event, Tensor) else None
+
+    def named(self, name: str, step: int | None = None) -> int | None:
+        """The tensor that a name meant at a step (at the end by default)."""
+        index = self.names[name].at(self.steps if step is None else step) if name in self.names else None
+        event = self.events[index] if index is not None else None
+        return event.tensor if isinstance(event, Named) else None
+
+    def name(self, tensor: int) -> str | None:
+        """The first name that a tensor was given."""
+        names = self.names_of.get(tensor)
+        return names[0] if names else None
+
+    def held_bytes(self) -> Ints:
+        """Bytes that nodes keep for their backward formulas after each step, shape (steps + 1,). Memory shared by
+        several nodes counts once."""
+        return np.asarray(self._held, np.int64)
+
+    def cell_of(self, step: int) -> Cell | None:
+        """The cell that a step belongs to."""
+        position = int(np.searchsorted(self.cell_step.view, max(step, 1), "right"))
+        return self.cells[position - 1] if position else None
+
+    # ---- one small method for each kind of event
+
+    def _take_ended(self, event: Ended, index: int, step: int) -> None:
+        self.ended[event.cell] = self._last_ended = event
+
+    def _take_cell(self, event: Cell, index: int, step: int) -> None:
+        self.cells.append(event)
+        self.cell_step.append(step)
+
+    def _take_scope(self, event: Scope, index: int, step: int) -> None:
+        if event.enter:
+            self.scopes[event.id] = event
+
+    def _take_named(self, event: Named, index: int, step: int) -> None:
+        self.names[event.name].append(step, index)
+        if event.name not in self.names_of[event.tensor]:
+            self.names_of[event.tensor].append(event.name)
+
+    def _take_tensor(self, event: Tensor, index: int, step: int) -> None:
+        self.tensors[event.id].append(step, index)
+
+    def _take_value(self, event: Value, index: int, step: int) -> None:
+        self.values[event.tensor].append(step, index)
+
+    def _take_grad(self, event: Grad, index: int, step: int) -> None:
+        self.grads[event.tensor].append(step, index)
+        if event.grad_tensor is not None:
+            self.grad_tensors.add(event.grad_tensor)
+
+    def _take_op(self, event: Op, index: int, step: int) -> None:
+        self._place(self.ops, event, event.id, "operations")
+        self.op_step.append(step)
+
+    def _take_node(self, event: Node, index: int, step: int) -> None:
+        self._place(self.nodes, event, event.id, "nodes")
+        self.node_step.append(step)
+        kept = tuple({s.storage: (s.storage, s.bytes) for s in event.saved if s.storage is not None}.values())
+        if kept:
+            self._storages[event.id] = kept
+            for storage, size in kept:
+                self._held[-1] += size if not self._storage_users[storage] else 0
+                self._storage_users[storage] += 1
+
+    def _release(self, node: int) -> None:
+        for storage, size in self._storages.pop(node, ()):
+            self._storage_users[storage] -= 1
+            self._held[-1] -= size if not self._storage_users[storage] else 0
+
+    def _take_backward(self, event: Backward, index: int, step: int) -> None:
+        self._place(self.passes, event, event.id, "passes")
+        self.pass_step.append(step)
+
+    def _take_backward_ended(self, event: BackwardEnded, index: int, step: int) -> None:
+        self.pass_end[event.id] = step
+
+    def _take_started(self, event: NodeStarted, index: int, step: int) -> None:
+        self.started_node.append(event.node)
+        self.started_step.append(step)
+
+    def _take_ran(self, event: NodeRan, index: int, step: int) -> None:
+        self._known(event.node)
+        self.run_node.append(event.node)
+        self.run_pass.append(event.within)
+        self.run_step.append(step)
+        self.run_index.append(index)
+
+    def _take_freed(self, event: Freed, index: int, step: int) -> None:
+        self._known(event.node)
+        self.freed_node.append(event.node)
+        self.freed_step.append(step)
+        self._release(event.node)
+
+    def _take_gone(self, event: Gone, index: int, step: int) -> None:
+        for node in event.nodes:
+            self._known(node)
+            self.gone_node.append(node)
+            self.gone_step.append(step)
+            self._release(node)
+
+    def _take_fault(self, event: Fault, index: int, step: int) -> None:
+        self._place(self.faults, event, event.id, "faults")
+        self.fault_step.append(step)
+
+    def _take_warn(self, event: Warn, index: int, step: int) -> None:
+        self.warnings.append(event)
+        self.warning_step.append(step)
+
+    def _take_output(self, event: Output, index: int, step: int) -> None:
+        self.outputs.append(event)
+        self.output_step.append(step)
+
+    def _take_file(self, event: File, index: int, step: int) -> None:
+        self.files[event.id] = event
+
+    def _take_rule(self, event: Rule, index: int, step: int) -> None:
+        self.rules[event.name] = event
+
+    def _known(self, node: int) -> None:
+        if not 0 <= node < len(self.nodes):
+            raise TraceError(f"The recording contradicts itself: it runs node {node}, which was never born.")
+
+    @staticmethod
+    def _place(table: list[Any], event: object, ident: int, what: str) -> None:
+        if ident != len(table):
+            raise TraceError(f"The recording contradicts itself: its {what} are not numbered in order.")
+        table.append(event)
+
+
+_STEP_KINDS: tuple[tuple[type, StepKind], ...] = (
+    (Op, "op"),
+    (Backward, "seed"),
+    (Grad, "grad"),
+    (Fault, "fault"),
+)
+_TAKERS: dict[type, Any] = {
+    Ended: Trace._take_ended,
+    Cell: Trace._take_cell,
+    Scope: Trace._take_scope,
+    Named: Trace._take_named,
+    Tensor: Trace._take_tensor,
+    Value: Trace._take_value,
+    Grad: Trace._take_grad,
+    Op: Trace._take_op,
+    Node: Trace._take_node,
+    Backward: Trace._take_backward,
+    BackwardEnded: Trace._take_backward_ended,
+    NodeStarted: Trace._take_started,
+    NodeRan: Trace._take_ran,
+    Freed: Trace._take_freed,
+    Gone: Trace._take_gone,
+    Fault: Trace._take_fault,
+    Warn: Trace._take_warn,
+    Output: Trace._take_output,
+    File: Trace._take_file,
+    Rule: Trace._take_rule,
+}
+
+
+def _belongs_to_next(event: AnyItem) -> bool:
+    return isinstance(event, Cell | NodeStarted) or (isinstance(event, Scope) and event.enter)
