@@ -1,0 +1,1 @@
+"""Where we are: view state, clock and navigation."""

@@ -1,0 +1,63 @@
+"""Where a person is: one small frozen value, and the pure functions that make the next one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Mode = Literal["both", "forward", "autograd"]
+SPEEDS: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+STEP_SECONDS = 0.9
+"""How long one step takes while playing at speed 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewState:
+    """All that the window shows apart from the recording itself. Panels compare two of these to know what to redraw.
+
+    Selections and folds are keys: "op:3", "node:5", "tensor:2", "fold:blocks.7".
+    """
+
+    step: int = 0
+    steps: int = 0
+    """Steps known so far; grows while the program runs."""
+    revision: int = 0
+    """Counts recordings: a new one begins with another number."""
+    alpha: float = 1.0
+    """How far the motion of this step has got, 0 to 1."""
+    playing: bool = False
+    following: bool = False
+    """Stick to the newest step while the program runs."""
+    speed: float = 1.0
+    selection: str | None = None
+    hover: str | None = None
+    folded: frozenset[str] = frozenset()
+    unfolded: frozenset[str] = frozenset()
+    mode: Mode = "both"
+    ghosts: bool = False
+    search: str = ""
+    theme: str = "light"
+    language: str = "en"
+    reduced_motion: bool = False
+    presenter: bool = False
+    retain_graph: bool = True
+    create_graph: bool = False
+
+
+def go(view: ViewState, step: int, *, animate: bool = False) -> ViewState:
+    """Move to a step; steps outside the recording are taken as the nearest one inside it."""
+    step = max(0, min(step, view.steps))
+    alpha = 0.0 if animate and not view.reduced_motion and step != view.step else 1.0
+    return replace(view, step=step, alpha=alpha)
+
+
+def advance(view: ViewState, seconds: float) -> ViewState:
+    """Let time pass: motion inside the step goes on; a playing view goes to the next step when it is over."""
+    alpha = view.alpha + seconds * view.speed / STEP_SECONDS
+    if alpha < 1.0:
+        return replace(view, alpha=alpha)
+    if not view.playing:
+        return replace(view, alpha=1.0)
+    if view.step >= view.steps:
+        return replace(view, alpha=1.0, playing=False)
+    return replace(view, step=view.step + 1, alpha=1.0 if view.reduced_motion else 0.0)

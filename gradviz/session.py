@@ -1,0 +1,69 @@
+"""The one place where state lives: recording, view, settings. Panels listen to `changed` and keep nothing themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from gradviz.player.view import ViewState
+from gradviz.trace import Frame, Trace
+from gradviz.trace.codec import AnyItem
+
+Listener = Callable[[ViewState, ViewState], None]
+
+
+class Session:
+    """A recording, a view on it, and who wants to know when the view changes.
+
+    Every change, the growth of the recording included (`view.steps`, `view.revision`), is a change of `view`.
+    """
+
+    def __init__(self, view: ViewState | None = None) -> None:
+        self.trace = Trace()
+        self.view = view or ViewState()
+        self._listeners: list[Listener] = []
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Have `listener(old, new)` called after every change. Returns what ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def update(self, **changes: Any) -> None:
+        """Replace fields of the view. Listeners hear of it once, and only if something differs."""
+        self.show(replace(self.view, **changes))
+
+    def show(self, view: ViewState) -> None:
+        """Make `view` the view."""
+        old, self.view = self.view, view
+        if old != view:
+            if (old.step, old.steps, old.revision) != (view.step, view.steps, view.revision):
+                self.__dict__.pop("frame", None)
+            for listener in tuple(self._listeners):
+                listener(old, view)
+
+    def begin(self, trace: Trace, *, step: int = 0) -> None:
+        """Take another recording."""
+        self.trace = trace
+        self.__dict__.pop("frame", None)
+        self.update(
+            revision=self.view.revision + 1,
+            steps=trace.steps,
+            step=max(0, min(step, trace.steps)),
+            alpha=1.0,
+            playing=False,
+            selection=None,
+            hover=None,
+        )
+
+    def append(self, events: Iterable[AnyItem]) -> None:
+        """Let the recording grow."""
+        self.trace.extend(events)
+        self.__dict__.pop("frame", None)
+        self.update(steps=self.trace.steps)
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The recording at the view's step."""
+        return self.trace.at(self.view.step)
