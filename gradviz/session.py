@@ -38,7 +38,7 @@ class Session:
         """Make `view` the view."""
         old, self.view = self.view, view
         if old != view:
-            if (old.step, old.steps, old.revision) != (view.step, view.steps, view.revision):
+            if old.step != view.step:
                 self.__dict__.pop("frame", None)
             for listener in tuple(self._listeners):
                 listener(old, view)
@@ -50,6 +50,7 @@ class Session:
         self.update(
             revision=self.view.revision + 1,
             steps=trace.steps,
+            events=len(trace.events),
             step=max(0, min(step, trace.steps)),
             alpha=1.0,
             playing=False,
@@ -61,7 +62,7 @@ class Session:
         """Let the recording grow."""
         self.trace.extend(events)
         self.__dict__.pop("frame", None)
-        self.update(steps=self.trace.steps)
+        self.update(steps=self.trace.steps, events=len(self.trace.events))
 
     @cached_property
     def frame(self) -> Frame:

@@ -21,6 +21,8 @@ class ViewState:
     step: int = 0
     steps: int = 0
     """Steps known so far; grows while the program runs."""
+    events: int = 0
+    """Events known so far: output and the end of a cell arrive without a step."""
     revision: int = 0
     """Counts recordings: a new one begins with another number."""
     alpha: float = 1.0

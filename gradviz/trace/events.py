@@ -77,7 +77,7 @@ class Device(Struct, frozen=True, omit_defaults=True, gc=False):
     reason: str | None = None
 
 
-class Header(Event, tag="header"):
+class Header(Event, frozen=True, tag="header"):
     """First event of every recording."""
 
     format: tuple[int, int] = FORMAT
@@ -102,7 +102,7 @@ class Header(Event, tag="header"):
     """Sentences about what this recorder cannot see, e.g. a private name that this PyTorch lacks."""
 
 
-class File(Event, tag="file"):
+class File(Event, frozen=True, tag="file"):
     """A source file that a span names; comes before the first such span. `text` is empty where it could not be read."""
 
     id: int
@@ -110,7 +110,7 @@ class File(Event, tag="file"):
     text: str = ""
 
 
-class Cell(Event, tag="cell"):
+class Cell(Event, frozen=True, tag="cell"):
     """The program, or a line sent to the live process, begins. Belongs to the step after it."""
 
     id: int
@@ -118,7 +118,7 @@ class Cell(Event, tag="cell"):
     origin: Literal["program", "action", "console"] = "program"
 
 
-class Ended(Event, tag="ended"):
+class Ended(Event, frozen=True, tag="ended"):
     """A cell is over. `status`: "ok", "error" (a fault precedes it), "exit", "interrupted", "limit" (recording stopped
     by a cap; `left_out` says what), "killed" (written by the reader of a torn stream, never by the recorder)."""
 
@@ -132,7 +132,7 @@ class Ended(Event, tag="ended"):
     """The recorder is leaving: nothing follows."""
 
 
-class Scope(Event, tag="scope"):
+class Scope(Event, frozen=True, tag="scope"):
     """A module's `__call__` or a function body is entered or left. Entering belongs to the step after it."""
 
     id: int
@@ -144,7 +144,7 @@ class Scope(Event, tag="scope"):
     span: Span | None = None
 
 
-class Named(Event, tag="name"):
+class Named(Event, frozen=True, tag="name"):
     """A variable, attribute or parameter name was bound to a tensor."""
 
     tensor: int
@@ -152,7 +152,7 @@ class Named(Event, tag="name"):
     span: Span | None = None
 
 
-class Tensor(Event, tag="tensor"):
+class Tensor(Event, frozen=True, tag="tensor"):
     """A tensor was seen for the first time, or what is told here has changed (`requires_grad_`, in-place rebase)."""
 
     id: int
@@ -177,7 +177,7 @@ class Tensor(Event, tag="tensor"):
     retains_grad: bool = False
 
 
-class Op(Event, tag="op"):
+class Op(Event, frozen=True, tag="op"):
     """An operation ran. `quiet` ones make no step of their own: what they did is told by the event before them."""
 
     id: int
@@ -213,7 +213,7 @@ class Op(Event, tag="op"):
     """It raised; the fault follows. Makes no step of its own."""
 
 
-class Node(Event, tag="node"):
+class Node(Event, frozen=True, tag="node"):
     """A grad_fn node was born."""
 
     id: int
@@ -238,7 +238,7 @@ class Node(Event, tag="node"):
     """Where a custom backward is written."""
 
 
-class Rule(Event, tag="rule"):
+class Rule(Event, frozen=True, tag="rule"):
     """The derivative formula of a node name, read from the table that this PyTorch ships, once for each name."""
 
     name: str
@@ -248,7 +248,7 @@ class Rule(Event, tag="rule"):
     origin: str = "derivatives.yaml"
 
 
-class Backward(Event, tag="backward"):
+class Backward(Event, frozen=True, tag="backward"):
     """The engine was called: its seed stands at the roots. This is a step."""
 
     id: int
@@ -276,7 +276,7 @@ class Backward(Event, tag="backward"):
     text: str = ""
 
 
-class NodeStarted(Event, tag="started"):
+class NodeStarted(Event, frozen=True, tag="started"):
     """A node begins; only written when something happens before it is done. Belongs to the step after it."""
 
     within: int
@@ -284,7 +284,7 @@ class NodeStarted(Event, tag="started"):
     gin: tuple[Data | None, ...] = ()
 
 
-class NodeRan(Event, tag="ran"):
+class NodeRan(Event, frozen=True, tag="ran"):
     """The engine has run a node. `gin` is what the function received (after pre-hooks), `gout` what it returned, one
     for each edge (after post-hooks); None is an undefined gradient."""
 
@@ -299,7 +299,7 @@ class NodeRan(Event, tag="ran"):
     thread: int = 0
 
 
-class Grad(Event, tag="grad"):
+class Grad(Event, frozen=True, tag="grad"):
     """`.grad` of a tensor changed. Inside a pass it belongs to the step of its node; outside, all that one line writes
     are one step.
 
@@ -320,7 +320,7 @@ class Grad(Event, tag="grad"):
     text: str = ""
 
 
-class Value(Event, tag="value"):
+class Value(Event, frozen=True, tag="value"):
     """Content of a tensor after the step it belongs to. `version` is PyTorch's counter."""
 
     tensor: int
@@ -328,7 +328,7 @@ class Value(Event, tag="value"):
     version: int | None = None
 
 
-class Freed(Event, tag="freed"):
+class Freed(Event, frozen=True, tag="freed"):
     """A node let its saved tensors go, right after it ran."""
 
     node: int
@@ -336,27 +336,27 @@ class Freed(Event, tag="freed"):
     bytes: int = 0
 
 
-class Gone(Event, tag="gone"):
+class Gone(Event, frozen=True, tag="gone"):
     """These nodes exist no more: nothing in the program holds their graph."""
 
     nodes: tuple[int, ...]
 
 
-class BackwardEnded(Event, tag="backward_ended"):
+class BackwardEnded(Event, frozen=True, tag="backward_ended"):
     """The engine returned, or raised (`error`; its fault precedes this)."""
 
     id: int
     error: bool = False
 
 
-class Output(Event, tag="output"):
+class Output(Event, frozen=True, tag="output"):
     """What the program printed."""
 
     text: str
     stream: Literal["stdout", "stderr"] = "stdout"
 
 
-class Fault(Event, tag="fault"):
+class Fault(Event, frozen=True, tag="fault"):
     """An exception. A step. `code` is one of the kinds that `gradviz info --json` names (DESIGN 8)."""
 
     id: int
@@ -376,7 +376,7 @@ class Fault(Event, tag="fault"):
     traceback: str = ""
 
 
-class Warn(Event, tag="warning"):
+class Warn(Event, frozen=True, tag="warning"):
     """PyTorch was silent and something is wrong, or something was not seen. Codes: "nan", "inf", "data_edit",
     "broadcast_loss", "unreached_parameter", "unseen" (a region that gradviz could not look into), "python" (a
     warning that the program raised)."""

@@ -53,7 +53,8 @@ def _minifloat(exponent_bits: int, bias: int, *, finite_only: bool) -> Callable[
             table[code] = sign * 2.0 ** (1 - bias) * mantissa / (1 << mantissa_bits)
 
     def read(raw: bytes) -> Array:
-        return table[np.frombuffer(raw, "u1")]
+        decoded: Array = table[np.frombuffer(raw, "u1")]
+        return decoded
 
     return read
 
