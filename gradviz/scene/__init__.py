@@ -1,0 +1,1 @@
+"""Layout + Frame + Theme -> shapes, once for every output."""
