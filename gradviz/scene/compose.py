@@ -1,0 +1,229 @@
+"""Graph, layout, frame and view put together: the scene that canvas, SVG, HTML and PNG draw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+import numpy as np
+
+from gradviz.graph.model import Graph, Layout
+from gradviz.player.view import ViewState
+from gradviz.scene import places
+from gradviz.scene.accumulate import sum_shapes
+from gradviz.scene.cards import Look, card_shapes
+from gradviz.scene.far import Far
+from gradviz.scene.marks import word
+from gradviz.scene.moment import HIDDEN, RUNNING, GraphIndex, Moment, find_card
+from gradviz.scene.runs import Runs
+from gradviz.scene.shapes import Box, Rect, Shape
+from gradviz.scene.theme import Theme
+from gradviz.scene.wires import (
+    Travel,
+    ease,
+    forward_rider,
+    forward_shapes,
+    gradient_rider,
+    gradient_shapes,
+    travel_of,
+)
+from gradviz.trace import Frame, Trace
+
+CACHE = 6000
+GHOST_PLACES = 300
+"""Up to so many cards, the places of cards that are not born yet are shown faintly."""
+
+
+class Composer:
+    """What stays the same from one step to the next: a graph, its layout, a theme, and shapes already made."""
+
+    def __init__(self, trace: Trace, graph: Graph, layout: Layout, theme: Theme) -> None:
+        self.graph = graph
+        self.layout = layout
+        self.theme = theme
+        self.index = GraphIndex.of(graph)
+        self.far = Far(graph, layout)
+        self.runs = Runs(trace)
+        self._cache: dict[object, tuple[Shape, ...]] = {}
+
+    def recolor(self, theme: Theme) -> None:
+        """Go on in another theme."""
+        if theme is not self.theme:
+            self.theme = theme
+            self._cache.clear()
+
+    def scene(self, frame: Frame, view: ViewState) -> Scene:
+        """The scene at one step."""
+        return Scene(self, Moment(self.graph, self.index, frame, view, self.theme, self.runs))
+
+    def anchor(self, key: str | None) -> Box | None:
+        """Where a card or a node's row stands; None where the graph does not show it."""
+        card = find_card(self.graph, key)
+        if card is None or key is None:
+            return None
+        x, y, w, h = (float(v) for v in self.layout.boxes[card])
+        kind, _, ident = key.partition(":")
+        shown = self.graph.cards[card]
+        if kind == "node" and shown.kind == "op":
+            return places.row_box((x, y, w, h), shown.nodes.index(int(ident)))
+        return x, y, w, h
+
+    def pick(self, x: float, y: float, slack: float = 0.0) -> str | None:
+        """Key of what stands at a point: a node's row as "node:5", else the card's own key; None: nothing."""
+        card = self.far.hit(x, y, slack)
+        if card is None:
+            return None
+        shown = self.graph.cards[card]
+        if shown.kind == "op":
+            bx, by, bw, bh = (float(v) for v in self.layout.boxes[card])
+            for row, node in enumerate(shown.nodes):
+                rx, ry, rw, rh = places.row_box((bx, by, bw, bh), row)
+                if rx <= x <= rx + rw and ry <= y <= ry + rh:
+                    return f"node:{node}"
+        return shown.key
+
+    def cached(self, key: object, shapes: Iterable[Shape]) -> tuple[Shape, ...]:
+        """Keep shapes under a key."""
+        if len(self._cache) > CACHE:
+            self._cache.clear()
+        made = self._cache[key] = tuple(shapes)
+        return made
+
+    def known(self, key: object) -> tuple[Shape, ...] | None:
+        """Shapes that were kept under a key."""
+        return self._cache.get(key)
+
+
+class Scene:
+    """One step as shapes. Only what is asked for is made."""
+
+    def __init__(self, composer: Composer, moment: Moment) -> None:
+        self.composer = composer
+        self.moment = moment
+        self.far = composer.far
+
+    @property
+    def bounds(self) -> Box:
+        """x, y, width, height of everything."""
+        return self.composer.layout.bounds
+
+    def anchor(self, key: str | None) -> Box | None:
+        """Where a card or a node's row stands; None where the graph does not show it."""
+        return self.composer.anchor(key)
+
+    def shapes(self, visible: Box | None = None) -> list[Shape]:
+        """All shapes that touch a box, back to front; without one, all there are."""
+        if visible is None:
+            cards = np.arange(len(self.moment.graph.cards)).tolist()
+            wires = np.arange(len(self.moment.graph.wires)).tolist()
+        else:
+            cards = self.far.cards_in(visible).tolist()
+            wires = self.far.wires_in(visible).tolist()
+        shapes: list[Shape] = []
+        for group in self._groups:
+            shapes += group
+        lines, riders, movers = self._wires(wires)
+        shapes += lines
+        for i in cards:
+            shapes += self.card(i)
+        shapes += riders
+        shapes += movers
+        for i in cards:
+            shapes += sum_shapes(self.moment, self.far, i)
+        return shapes
+
+    # ---- cards
+
+    @cached_property
+    def _chosen(self) -> int | None:
+        return self.moment.card(self.moment.view.selection)
+
+    @cached_property
+    def _hover(self) -> int | None:
+        return self.moment.card(self.moment.view.hover)
+
+    def card(self, i: int) -> tuple[Shape, ...]:
+        """Shapes of one card."""
+        moment = self.moment
+        code = int(moment.codes[i])
+        if code == HIDDEN and len(moment.graph.cards) > GHOST_PLACES:
+            return ()
+        now = moment.now == i
+        newborn = now and moment.motion < 1.0 and moment.graph.cards[i].born == moment.frame.step
+        opacity = 0.2 + 0.8 * ease(moment.motion) if newborn else 1.0
+        look = Look(code, now, self._chosen == i, self._hover == i, i in moment.lit, opacity)
+        x, y, w, h = (float(v) for v in self.composer.layout.boxes[i])
+        if now or moment.motion < 1.0 and moment.graph.cards[i].kind == "leaf":
+            return tuple(card_shapes(moment, i, (x, y, w, h), look))
+        key = ("card", i, look, moment.card_state(i))
+        known = self.composer.known(key)
+        return known if known is not None else self.composer.cached(key, card_shapes(moment, i, (x, y, w, h), look))
+
+    @cached_property
+    def _groups(self) -> list[list[Shape]]:
+        theme, groups = self.moment.theme, []
+        for (title, first, last), box in zip(self.moment.graph.groups, self.composer.layout.groups, strict=False):
+            if int(self.moment.index.born[first : last + 1].min(initial=0)) > self.moment.frame.step:
+                continue
+            x, y, w, h = (float(v) for v in box)
+            frame: list[Shape] = [Rect(x, y, w, h, None, theme.idle, 1.5, 12, dash=(1.5, 4), opacity=0.8)]
+            frame += word(x + 14, y + 22, title, theme.forward, w - 28, size=13, weight=600)
+            groups.append(frame)
+        return groups
+
+    # ---- wires
+
+    def _wires(self, wires: list[int]) -> tuple[list[Shape], list[Shape], list[Shape]]:
+        forward: list[Shape] = []
+        back: list[Shape] = []
+        riders: list[Shape] = []
+        movers: list[Shape] = []
+        for i in wires:
+            if self.far.wire_born[i] > self.moment.frame.step:
+                continue
+            travel = travel_of(self.moment, self.moment.graph.wires[i])
+            lines, sent, chips = self._wire(i, travel)
+            forward += lines
+            back += sent
+            moving = travel is not None and travel.code == RUNNING
+            (movers if moving else riders).extend(chips)
+        return forward + back, riders, movers
+
+    def _wire(self, i: int, travel: Travel | None) -> tuple[list[Shape], list[Shape], list[Shape]]:
+        moment, layout = self.moment, self.composer.layout
+        if layout.stub[i] and not self._wire_chosen(i):
+            return [], [], []
+        wire = moment.graph.wires[i]
+        now = moment.now == wire.target and moment.op is not None
+        opacity = self._wire_opacity(i)
+        ghost = wire.ghost and not moment.view.ghosts
+        lines = list(forward_shapes(moment, layout, i, now=now, opacity=opacity))
+        sent: list[Shape] = []
+        if not now or moment.motion >= 1.0:
+            chips = forward_rider(moment, layout, i, opacity)
+        else:
+            chips = []
+        if travel is not None and not (ghost and not wire.edges and travel.data is None):
+            sent += gradient_shapes(moment, layout, i, travel, opacity=opacity)
+            chips += gradient_rider(moment, layout, i, travel, opacity)
+        return lines, sent, chips
+
+    def _wire_chosen(self, i: int) -> bool:
+        wire = self.moment.graph.wires[i]
+        return self._chosen in (wire.source, wire.target) or self._hover in (wire.source, wire.target)
+
+    def _wire_opacity(self, i: int) -> float:
+        """Wires of the selected card stand out where there are many."""
+        if self._chosen is None and self._hover is None:
+            return 1.0
+        return 1.0 if self._wire_chosen(i) or len(self.moment.graph.wires) < 12 else 0.45
+
+
+def compose(
+    graph: Graph, layout: Layout, frame: Frame, view: ViewState, theme: Theme, composer: Composer | None = None
+) -> Scene:
+    """The scene of a graph at one step. Pass the composer of the last one (`scene.composer`) to make nothing twice."""
+    if composer is None or composer.graph is not graph or composer.layout is not layout or composer.runs.trace is not frame.trace:
+        composer = Composer(frame.trace, graph, layout, theme)
+    composer.recolor(theme)
+    return composer.scene(frame, view)

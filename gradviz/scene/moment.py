@@ -1,0 +1,223 @@
+"""What every card is doing at one step, found for all cards at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from gradviz.graph.model import Graph
+from gradviz.player.view import ViewState
+from gradviz.scene.runs import Runs
+from gradviz.scene.theme import Theme
+from gradviz.trace import Frame
+from gradviz.trace.events import Backward, Data, Grad, NodeRan, Op
+
+HIDDEN, IDLE, PENDING, PLANNED, RUNNING, DONE, FREED, GONE, FAILED = range(9)
+"""Codes of a card: the most telling of its nodes' states. IDLE has no nodes, HIDDEN is not born yet."""
+_OF_STATUS = np.asarray([HIDDEN, PENDING, RUNNING, DONE, FREED, GONE, FAILED], np.uint8)
+"""Status of a node, as frames number it -> code."""
+_TELLING = np.asarray([0, 0, 3, 4, 6, 2, 2, 1, 7], np.uint8)
+"""Code -> how telling it is for a card of several nodes."""
+_CODE = np.asarray([IDLE, GONE, DONE, PENDING, PLANNED, IDLE, RUNNING, FAILED], np.uint8)
+"""...and back."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphIndex:
+    """Arrays that follow from the graph alone."""
+
+    born: npt.NDArray[np.int64]
+    node_ptr: npt.NDArray[np.int64]
+    node_ids: npt.NDArray[np.int64]
+    source: npt.NDArray[np.int64]
+    target: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, graph: Graph) -> GraphIndex:
+        """Index a graph."""
+        counts = [len(card.nodes) for card in graph.cards]
+        return cls(
+            np.asarray([card.born for card in graph.cards], np.int64),
+            np.cumsum([0, *counts]).astype(np.int64),
+            np.fromiter((n for card in graph.cards for n in card.nodes), np.int64, sum(counts)),
+            np.asarray([wire.source for wire in graph.wires], np.int64),
+            np.asarray([wire.target for wire in graph.wires], np.int64),
+        )
+
+
+class Moment:
+    """A graph at one step, under one view."""
+
+    def __init__(
+        self, graph: Graph, index: GraphIndex, frame: Frame, view: ViewState, theme: Theme, runs: Runs
+    ) -> None:
+        self.graph = graph
+        self.index = index
+        self.frame = frame
+        self.view = view
+        self.theme = theme
+        self.runs = runs
+        self.trace = frame.trace
+        self.motion = 1.0 if view.reduced_motion else max(0.0, min(1.0, view.alpha))
+        """How far the motion inside this step has got; 1 when at rest."""
+        self.event = frame.event
+
+    @cached_property
+    def node_codes(self) -> npt.NDArray[np.uint8]:
+        """Code of each node by its id."""
+        codes = _OF_STATUS[self.frame.statuses]
+        planned = (codes == PENDING) & self.frame.planned
+        codes[planned] = PLANNED
+        return codes
+
+    @cached_property
+    def codes(self) -> npt.NDArray[np.uint8]:
+        """Code of each card."""
+        index = self.index
+        codes = np.full(len(index.born), IDLE, np.uint8)
+        starts = index.node_ptr[:-1]
+        some = starts < index.node_ptr[1:]
+        if some.any():
+            telling = _TELLING[self.node_codes[self._ids]]
+            codes[some] = _CODE[np.maximum.reduceat(telling, starts[some])]
+        codes[index.born > self.frame.step] = HIDDEN
+        return codes
+
+    @cached_property
+    def _ids(self) -> npt.NDArray[np.int64]:
+        ids = self.index.node_ids
+        return np.minimum(ids, max(len(self.trace.nodes) - 1, 0))
+
+    def shares(self, card: int) -> tuple[int, int]:
+        """How many of a card's nodes have run, and how many there are."""
+        ids = self._ids[self.index.node_ptr[card] : self.index.node_ptr[card + 1]]
+        codes = self.node_codes[ids]
+        return int(np.isin(codes, (DONE, FREED, RUNNING)).sum()), len(ids)
+
+    def freed(self, node: int) -> bool:
+        """Whether a node has let go what it saved."""
+        return bool(self._freed[node])
+
+    @cached_property
+    def _freed(self) -> npt.NDArray[np.bool_]:
+        trace = self.trace
+        mark = np.zeros(len(trace.nodes), np.bool_)
+        mark[trace.freed_node.view[: np.searchsorted(trace.freed_step.view, self.frame.step, "right")]] = True
+        return mark
+
+    def gradient_of(self, card: int) -> tuple[bool, float | None]:
+        """Whether a NaN came to the nodes of a card in their latest runs, and the norm of the gradients that came: those
+        of its leaves where it holds leaves that have run, else of all its nodes; None before any."""
+        ids = self._ids[self.index.node_ptr[card] : self.index.node_ptr[card + 1]]
+        last = self.frame.last_run[ids]
+        nan, norm = self.runs.of(last)
+        leaves = [n for n in ids.tolist() if self.trace.nodes[n].leaf is not None]
+        if leaves and (last[np.isin(ids, leaves)] >= 0).any():
+            norm = self.runs.of(last[np.isin(ids, leaves)])[1]
+        return nan, norm
+
+    def card_state(self, i: int) -> object:
+        """All that the shapes of a card depend on apart from its look, as a value to compare."""
+        card = self.graph.cards[i]
+        if card.kind == "fold":
+            ids = self.index.node_ptr[i]
+            return self.shares(i), int(self.frame.last_run[self._ids[ids : self.index.node_ptr[i + 1]]].sum())
+        nodes = tuple((self.node_code(n), self.freed(n)) for n in card.nodes) if card.kind != "leaf" else ()
+        if card.tensor is None:
+            return nodes
+        step, trace = self.frame.step, self.trace
+        value = trace.values[card.tensor].at(step) if card.tensor in trace.values else None
+        grad = trace.grads[card.tensor].at(step) if card.tensor in trace.grads else None
+        seed = self.seeds.get(card.tensor) if card.kind == "result" else None
+        return nodes, value, grad, id(seed[0]) if seed else None, card.tensor in self.writes
+
+    @cached_property
+    def op(self) -> Op | None:
+        """The operation that is this step."""
+        return self.event if isinstance(self.event, Op) else None
+
+    @cached_property
+    def run(self) -> NodeRan | None:
+        """The node's run that is this step."""
+        return self.event if isinstance(self.event, NodeRan) else None
+
+    @cached_property
+    def seed(self) -> Backward | None:
+        """The seed that is this step."""
+        return self.event if isinstance(self.event, Backward) else None
+
+    @cached_property
+    def writes(self) -> dict[int, Grad]:
+        """Tensor -> the change of its `.grad` that belongs to this step."""
+        if not isinstance(self.event, NodeRan | Grad):
+            return {}
+        return {e.tensor: e for e in self.trace.events_of(self.frame.step) if isinstance(e, Grad)}
+
+    @cached_property
+    def now(self) -> int | None:
+        """The card where this step happens."""
+        graph, event = self.graph, self.event
+        if isinstance(event, NodeRan):
+            return graph.card_of_node.get(event.node)
+        if isinstance(event, Op):
+            card = graph.card_of_op.get(event.id)
+            if card is None and event.outputs + event.writes:
+                cards = graph.cards_of_tensor.get((event.outputs + event.writes)[0], ())
+                card = cards[0] if cards else None
+            return card
+        if isinstance(event, Backward):
+            return next((c for t in event.tensors for c in graph.cards_of_tensor.get(t, ())), None)
+        if isinstance(event, Grad):
+            return next(iter(graph.cards_of_tensor.get(event.tensor, ())), None)
+        return None
+
+    @cached_property
+    def seeds(self) -> dict[int, tuple[Data | None, bool]]:
+        """Root tensor -> seed of the latest pass that began there, and whether that pass is under way."""
+        begun = int(np.searchsorted(self.trace.pass_step.view, self.frame.step, "right"))
+        running = set(self.trace.active_passes(self.frame.step))
+        found: dict[int, tuple[Data | None, bool]] = {}
+        for item in self.trace.passes[max(0, begun - 64) : begun]:
+            for i, tensor in enumerate(item.tensors):
+                found[tensor] = (item.seeds[i] if i < len(item.seeds) else None, item.id in running)
+        return found
+
+    def node_code(self, node: int) -> int:
+        """Code of one node; HIDDEN where the recording does not have it yet."""
+        return int(self.node_codes[node]) if node < len(self.node_codes) else HIDDEN
+
+    @cached_property
+    def lit(self) -> frozenset[int]:
+        """Cards next to the one that is selected or hovered."""
+        chosen = {c for c in (self.card(self.view.selection), self.card(self.view.hover)) if c is not None}
+        if not chosen:
+            return frozenset()
+        source, target = self.index.source, self.index.target
+        near = np.concatenate([target[np.isin(source, list(chosen))], source[np.isin(target, list(chosen))]])
+        return frozenset(near.tolist()) - chosen
+
+    def card(self, key: str | None) -> int | None:
+        """Position of the card that a selection key means."""
+        return find_card(self.graph, key)
+
+
+def find_card(graph: Graph, key: str | None) -> int | None:
+    """Position of the card that a key means: a card's own, or "node:5", "op:3", "tensor:2"; None where none does."""
+    if key is None:
+        return None
+    if key in graph.index:
+        return graph.index[key]
+    kind, _, ident = key.partition(":")
+    if not ident.isdigit():
+        return None
+    number = int(ident)
+    if kind == "node":
+        return graph.card_of_node.get(number)
+    if kind == "op":
+        return graph.card_of_op.get(number)
+    if kind in ("tensor", "leaf", "result"):
+        return next(iter(graph.cards_of_tensor.get(number, ())), None)
+    return None

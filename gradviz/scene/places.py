@@ -1,0 +1,49 @@
+"""Where things stand inside a card. The heights are those that the layout reserved."""
+
+from __future__ import annotations
+
+from gradviz.graph.model import Card
+from gradviz.scene.shapes import Box
+
+HEADER = 28.0
+ROW = 22.0
+ROW_GAP = 4.0
+PADDING = 8.0
+LEAF_HEADER = 26.0
+SLOT_LABEL = 20.0
+PITCH = 14.0
+
+
+def _grid_height(card: Card, box: Box) -> float:
+    """Height that the layout left for one grid of a leaf."""
+    if card.slot:
+        return (box[3] - LEAF_HEADER - SLOT_LABEL - 2 * PADDING) / 2
+    return box[3] - LEAF_HEADER - PADDING
+
+
+def value_box(card: Card, box: Box) -> Box | None:
+    """Place of a leaf's value; None where the card has no room for it."""
+    height = _grid_height(card, box)
+    if height < 4:
+        return None
+    return box[0] + 10, box[1] + LEAF_HEADER, box[2] - 20, height
+
+
+def slot_top(card: Card, box: Box) -> float:
+    """Height at which the `.grad` slot begins."""
+    height = _grid_height(card, box)
+    return box[1] + LEAF_HEADER + (height + PADDING if height >= 4 else 0.0)
+
+
+def grad_box(card: Card, box: Box) -> Box | None:
+    """Place of the cells in the `.grad` slot."""
+    height = _grid_height(card, box)
+    if height < 4:
+        return None
+    return box[0] + 10, slot_top(card, box) + SLOT_LABEL, box[2] - 20, height
+
+
+def row_box(box: Box, row: int) -> Box:
+    """Place of a grad_fn node's row in an operation's card."""
+    top = box[1] + HEADER + ROW_GAP + row * (ROW + ROW_GAP)
+    return box[0] + PADDING, top, box[2] - 2 * PADDING, ROW
