@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,7 +16,8 @@ from gradviz.scene.shapes import Box
 
 Floats = npt.NDArray[np.float64]
 LINES_OF_CLASS = ("forward", "forward", "gradient", "gradient")
-SLICE = 12_000
+SLICE = 2_000
+SLICE_SECONDS = 0.008
 """Boxes that go into the overview picture before other events get their turn."""
 WIDEST = 4096
 
@@ -81,19 +83,24 @@ class Overview:
         """Draw the next slice; true when all is drawn."""
         if not len(self.classes):
             self.classes = classes.copy()
-        x, y = self.bounds[:2]
         painter = QPainter(self.picture)
-        pieces = self.far.coarse
-        if self._lines < len(pieces):
-            part = (pieces[self._lines : self._lines + 2 * SLICE] - np.asarray([x, y, x, y])) * self.scale
+        end = time.perf_counter() + SLICE_SECONDS
+        while not self.ready and time.perf_counter() < end:
+            self._part(painter)
+        painter.end()
+        return self.ready
+
+    def _part(self, painter: QPainter) -> None:
+        x, y = self.bounds[:2]
+        lines = self.far.coarse.lines
+        if self._lines < len(lines):
+            part = (lines[self._lines : self._lines + SLICE] - np.asarray([x, y, x, y])) * self.scale
             draw_lines(painter, part, self._pen)
-            self._lines += 2 * SLICE
+            self._lines += SLICE
         else:
             part = placed(self.far.boxes[self._done : self._done + SLICE], x, y, self.scale, 1.0)
             draw_classes(painter, part, self.classes[self._done : self._done + SLICE], self._fills, None)
             self._done += SLICE
-        painter.end()
-        return self.ready
 
     def draw(self, painter: QPainter, left: float, top: float, scale: float) -> None:
         """Show the part that is in view."""

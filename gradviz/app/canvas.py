@@ -20,6 +20,7 @@ from gradviz.app.fonts import load_fonts
 from gradviz.app.levels import CROWD, Levels
 from gradviz.app.minimap import Minimap
 from gradviz.app.paint import color, font
+from gradviz.explain import Words
 from gradviz.graph.model import Graph, Layout
 from gradviz.player.view import ViewState
 from gradviz.scene.compose import Composer, Scene
@@ -27,7 +28,6 @@ from gradviz.scene.describe import told
 from gradviz.scene.shapes import Box
 from gradviz.scene.theme import load_theme
 from gradviz.scene.walk import neighbour
-from gradviz.explain import Words
 from gradviz.session import Session
 
 CLICK = 5.0
@@ -272,7 +272,7 @@ class Canvas(QWidget):
 
     # ---- painting
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+    def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         theme = load_theme(self.session.view.theme)
         self._levels.ground(painter, theme, self.eye, self.width(), self.height())
@@ -288,7 +288,7 @@ class Canvas(QWidget):
             self.level = self._levels.draw(painter, scene, self.eye, size, still=still)
         painter.end()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+    def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._place_minimap()
         if not self._touched:
@@ -301,10 +301,13 @@ class Canvas(QWidget):
         size = self.minimap.sizeHint()
         _, right, bottom, _ = self._margins
         self.minimap.setGeometry(
-            int(self.width() - right - size.width()), int(self.height() - bottom - size.height()), size.width(), size.height()
+            int(self.width() - right - size.width()),
+            int(self.height() - bottom - size.height()),
+            size.width(),
+            size.height(),
         )
 
-    def sizeHint(self) -> QSize:  # noqa: N802
+    def sizeHint(self) -> QSize:
         return QSize(900, 640)
 
     # ---- mouse
@@ -321,7 +324,7 @@ class Canvas(QWidget):
             return None
         return key
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+    def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() in (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton):
             self._press = self._drag = event.position()
             self._focus = event.position()
@@ -329,7 +332,7 @@ class Canvas(QWidget):
         super().mousePressEvent(event)
         event.accept()
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
         at = event.position()
         if self._press is None or self._drag is None:
             self._hover(at)
@@ -340,7 +343,7 @@ class Canvas(QWidget):
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
             self.pan(step.x(), step.y())
 
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         pressed, self._press, self._drag = self._press, None, None
         self.unsetCursor()
         self.update()
@@ -349,7 +352,7 @@ class Canvas(QWidget):
         if (event.position() - pressed).manhattanLength() <= CLICK:
             self.session.update(selection=self.pick(event.position()))
 
-    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         self._focus = event.position()
         key = self.pick(event.position())
         if key is not None:
@@ -374,12 +377,12 @@ class Canvas(QWidget):
             self.session.update(hover=key)
         self.setCursor(Qt.CursorShape.PointingHandCursor if key else Qt.CursorShape.ArrowCursor)
 
-    def leaveEvent(self, event: QEvent) -> None:  # noqa: N802
+    def leaveEvent(self, event: QEvent) -> None:
         if self.session.view.hover is not None:
             self.session.update(hover=None)
         super().leaveEvent(event)
 
-    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
+    def wheelEvent(self, event: QWheelEvent) -> None:
         control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         pixels, angle = event.pixelDelta(), event.angleDelta()
         fingers = event.phase() != Qt.ScrollPhase.NoScrollPhase and not pixels.isNull()
@@ -411,12 +414,12 @@ class Canvas(QWidget):
 
     # ---- keys
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+    def keyPressEvent(self, event: QKeyEvent) -> None:
         if not self._key(event):
             super().keyPressEvent(event)
 
     def _key(self, event: QKeyEvent) -> bool:
-        key, view = event.key(), self.session.view
+        key, view = Qt.Key(event.key()), self.session.view
         if event.modifiers() & Qt.KeyboardModifier.AltModifier and key in _WALK:
             return self._walk(_WALK[key])
         if event.modifiers() & Qt.KeyboardModifier.ShiftModifier and key in _PAN:

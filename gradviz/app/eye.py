@@ -44,9 +44,7 @@ class Eye:
     def toward(self, other: Eye, share: float) -> Eye:
         """Part of the way to another place."""
         scale = self.scale * (other.scale / self.scale) ** share
-        return Eye(
-            self.left + (other.left - self.left) * share, self.top + (other.top - self.top) * share, scale
-        )
+        return Eye(self.left + (other.left - self.left) * share, self.top + (other.top - self.top) * share, scale)
 
 
 def fitted(box: Box, room: Box, largest: float = NATURAL, smallest: float = SMALLEST) -> Eye:

@@ -16,7 +16,9 @@ _FOLDERS = tuple(Path(__file__).parents[k] / "resources" / "fonts" for k in (2, 
 @cache
 def load_fonts() -> tuple[str, ...]:
     """Load every bundled font; needs a QGuiApplication. Gives the families that came with them."""
-    files = sorted(p for folder in _FOLDERS if folder.is_dir() for p in folder.rglob("*") if p.suffix in (".ttf", ".otf"))
+    files = sorted(
+        p for folder in _FOLDERS if folder.is_dir() for p in folder.rglob("*") if p.suffix in (".ttf", ".otf")
+    )
     found: list[str] = []
     for path in files:
         found += QFontDatabase.applicationFontFamilies(QFontDatabase.addApplicationFont(str(path)))

@@ -1,4 +1,4 @@
-"""The three levels of detail of the canvas: every shape near by, boxes with titles farther out, boxes alone far away."""
+"""The three levels of detail of the canvas: every shape near by, boxes with titles farther out, then boxes."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from gradviz.app.bulk import Overview, draw_classes, draw_lines, placed
 from gradviz.app.eye import Eye
 from gradviz.app.paint import color, paint, words
 from gradviz.scene.compose import Scene
-from gradviz.scene.far import palette
+from gradviz.scene.far import Floats, Ints, palette
 from gradviz.scene.moment import HIDDEN
 from gradviz.scene.shapes import Box, Text
 from gradviz.scene.theme import Theme, mix
 from gradviz.scene.words import fit, text_width
 
-NEAR = 0.42
+NEAR = 0.58
+TITLED = 34.0
+"""Narrower boxes, in pixels, get no title."""
+FEW = 60
+NEAR_IF_FEW = 0.3
 MID = 0.16
-MANY = 420
+MANY = 240
 """More cards than this in view are never drawn shape by shape."""
 CROWD = 25_000
 SMOOTH = 4_000
@@ -39,7 +43,7 @@ class Levels:
 
     def level(self, scene: Scene, eye: Eye, cards: int) -> str:
         """Which level is right: "near", "mid", "far" or "overview"."""
-        if eye.scale >= NEAR and cards <= MANY:
+        if eye.scale >= (NEAR if cards > FEW else NEAR_IF_FEW) and cards <= MANY:
             return "near"
         if eye.scale >= MID and cards <= 10 * MANY:
             return "mid"
@@ -66,16 +70,22 @@ class Levels:
     # ---- farther out
 
     def _boxes(
-        self, painter: QPainter, scene: Scene, eye: Eye, visible: Box, cards: np.ndarray[tuple[int], np.dtype[np.int64]], level: str
+        self,
+        painter: QPainter,
+        scene: Scene,
+        eye: Eye,
+        visible: Box,
+        cards: Ints,
+        level: str,
     ) -> None:
         theme, far = scene.moment.theme, scene.far
-        pieces, wires = far.pieces_in(visible, fine=level == "mid")
+        pieces, wires = (far.fine if level == "mid" else far.coarse).of(far.wires_in(visible))
         lines = (pieces - np.asarray([eye.left, eye.top] * 2)) * eye.scale
-        kinds = far.wire_classes(scene.moment)[wires]
+        kinds = scene.wire_classes[wires]
         for kind, pen in enumerate(line_pens(theme, eye.scale)):
             if kind:
                 draw_lines(painter, lines[kinds == kind], pen)
-        classes = far.classes(scene.moment)[cards]
+        classes = scene.classes[cards]
         rows = placed(far.boxes[cards], eye.left, eye.top, eye.scale)
         outline = QPen(color(theme.card_border), 1.0) if eye.scale > 0.1 else None
         draw_classes(painter, rows, classes, fills(theme), outline)
@@ -84,20 +94,26 @@ class Levels:
         self._marks(painter, scene, eye)
 
     def _titles(
-        self, painter: QPainter, scene: Scene, eye: Eye, rows: np.ndarray[tuple[int, int], np.dtype[np.float64]],
-        cards: np.ndarray[tuple[int], np.dtype[np.int64]],
+        self,
+        painter: QPainter,
+        scene: Scene,
+        eye: Eye,
+        rows: Floats,
+        cards: Ints,
     ) -> None:
         """Titles at a size that can be read, where they fit."""
         theme = scene.moment.theme
         size = 11.0 if eye.scale > 0.28 else 9.0
         for (x, y, w, h), i in zip(rows.tolist(), cards.tolist(), strict=True):
-            if w < 24 or h < size or scene.moment.codes[i] == HIDDEN:
+            if w < TITLED or h < size or scene.moment.codes[i] == HIDDEN:
                 continue
             text = fit(scene.moment.graph.cards[i].title, w - 4, size)
             if len(text) < 3 and text != scene.moment.graph.cards[i].title:
                 continue
             width = text_width(text, size)
-            words(painter, Text(x + w / 2, y + h / 2 + size * 0.36, text, theme.text, size, "mono", 600, "middle", width))
+            words(
+                painter, Text(x + w / 2, y + h / 2 + size * 0.36, text, theme.text, size, "mono", 600, "middle", width)
+            )
 
     def _marks(self, painter: QPainter, scene: Scene, eye: Eye) -> None:
         """Outlines of the running, the selected and the hovered card, which must be found at any distance."""
@@ -116,7 +132,7 @@ class Levels:
         assert self.overview is not None
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
         self.overview.draw(painter, eye.left, eye.top, eye.scale)
-        classes = scene.far.classes(scene.moment)
+        classes = scene.classes
         other = self.overview.changed(classes)
         rows = placed(scene.far.boxes[other], eye.left, eye.top, eye.scale, 1.0)
         draw_classes(painter, rows, classes[other], fills(scene.moment.theme), None)
@@ -128,7 +144,7 @@ class Levels:
         if self.overview is None or self.overview.far is not scene.far:
             pens = line_pens(theme, 0.05)
             self.overview = Overview(scene.far, scene.bounds, (color(theme.canvas), fills(theme), pens[1]))
-        return not self.overview.work(scene.far.classes(scene.moment))
+        return not self.overview.work(scene.classes)
 
     # ---- ground
 
@@ -168,7 +184,7 @@ def fills(theme: Theme) -> list[QColor]:
 
 def line_pens(theme: Theme, scale: float) -> list[QPen]:
     """Pens of far wires by class; thinner from far away."""
-    width = 1.0 if scale < 0.2 else 1.4
+    width = 1.0 if scale < 0.3 else 1.4
     faint = mix(theme.canvas, theme.forward, 0.55 if scale > 0.05 else 0.35)
     sent = mix(theme.canvas, theme.gradient, 0.75 if scale > 0.05 else 0.5)
     return [

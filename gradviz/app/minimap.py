@@ -32,7 +32,7 @@ class Minimap(QWidget):
         self._drawn: object = None
         self.setCursor(Qt.CursorShape.CrossCursor)
 
-    def sizeHint(self) -> QSize:  # noqa: N802
+    def sizeHint(self) -> QSize:
         return QSize(166, 94)
 
     def refresh(self) -> None:
@@ -49,7 +49,7 @@ class Minimap(QWidget):
         top = (self.height() - h * scale) / 2 - y * scale
         return scale, left, top
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+    def paintEvent(self, event: QPaintEvent) -> None:
         scene = self._canvas.scene()
         if scene is None:
             return
@@ -87,22 +87,22 @@ class Minimap(QWidget):
         rows[:, 1] += top
         rows[:, 2:] = np.maximum(rows[:, 2:], 2.0)
         painter = QPainter(picture)
-        draw_classes(painter, rows, scene.far.classes(scene.moment)[::every], fills(scene.moment.theme), None)
+        draw_classes(painter, rows, scene.classes[::every], fills(scene.moment.theme), None)
         painter.end()
         return picture
 
     # ---- mouse
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+    def mousePressEvent(self, event: QMouseEvent) -> None:
         self._center(event.position())
         event.accept()
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if event.buttons() & Qt.MouseButton.LeftButton:
             self._center(event.position())
         event.accept()
 
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         event.accept()
 
     def _center(self, at: QPointF) -> None:

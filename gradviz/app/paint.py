@@ -77,7 +77,7 @@ def paint(painter: QPainter, shapes: Iterable[Shape]) -> None:
             _poly(painter, shape)
 
 
-@lru_cache(4096)
+@lru_cache(16384)
 def curve(points: tuple[tuple[float, float], ...]) -> QPainterPath:
     """A path of cubic curves."""
     path = QPainterPath(QPointF(*points[0]))
@@ -87,7 +87,12 @@ def curve(points: tuple[tuple[float, float], ...]) -> QPainterPath:
 
 
 def _brush(name: str | None, opacity: float) -> QBrush:
-    return QBrush(color(name, opacity)) if name else NO_BRUSH
+    return _solid(name, opacity) if name else NO_BRUSH
+
+
+@lru_cache(512)
+def _solid(name: str, opacity: float) -> QBrush:
+    return QBrush(color(name, opacity))
 
 
 def _rect(painter: QPainter, r: Rect) -> None:
@@ -95,15 +100,16 @@ def _rect(painter: QPainter, r: Rect) -> None:
     painter.setBrush(_brush(r.fill, r.opacity))
     box = QRectF(r.x, r.y, r.width, r.height)
     if r.corners != "all":
-        painter.drawPath(_half_round(box, r.radius, top=r.corners == "top"))
+        painter.drawPath(_half_round(r.x, r.y, r.width, r.height, r.radius, r.corners == "top"))
     elif r.radius:
         painter.drawRoundedRect(box, r.radius, r.radius)
     else:
         painter.drawRect(box)
 
 
-def _half_round(box: QRectF, radius: float, *, top: bool) -> QPainterPath:
-    path = QPainterPath()
+@lru_cache(4096)
+def _half_round(x: float, y: float, width: float, height: float, radius: float, top: bool) -> QPainterPath:
+    box, path = QRectF(x, y, width, height), QPainterPath()
     path.addRoundedRect(box, radius, radius)
     square = QRectF(box)
     if top:
@@ -118,14 +124,19 @@ def _half_round(box: QRectF, radius: float, *, top: bool) -> QPainterPath:
 def _poly(painter: QPainter, p: Poly) -> None:
     painter.setPen(pen(p.stroke, p.opacity, p.line, p.dash) if p.stroke else NO_PEN)
     painter.setBrush(_brush(p.fill, p.opacity))
-    polygon = QPolygonF([QPointF(x, y) for x, y in p.points])
     if p.closed:
-        painter.drawPolygon(polygon)
+        painter.drawPolygon(polygon(p.points))
     else:
-        painter.drawPolyline(polygon)
+        painter.drawPolyline(polygon(p.points))
 
 
-@lru_cache(4096)
+@lru_cache(16384)
+def polygon(points: tuple[tuple[float, float], ...]) -> QPolygonF:
+    """Points as Qt has them."""
+    return QPolygonF([QPointF(x, y) for x, y in points])
+
+
+@lru_cache(16384)
 def _static(text: str, face: str, size: float, weight: int) -> tuple[QStaticText, float, float]:
     """Words laid out once, with their width and ascent."""
     made = QStaticText(text)
@@ -171,4 +182,4 @@ def _cells(painter: QPainter, c: Cells) -> None:
             painter.setPen(pen(c.ink, c.opacity, 1.0, ()))
             painter.setBrush(NO_BRUSH)
             for line in lines:
-                painter.drawPolyline(QPolygonF([QPointF(*p) for p in line]))
+                painter.drawPolyline(polygon(line))

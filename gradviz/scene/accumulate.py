@@ -35,7 +35,9 @@ def sum_shapes(moment: Moment, far: Far, i: int) -> list[Shape]:
         left += part.width
         if k < 2:
             ink = theme.ink("gradient")
-            shapes += word(left + 11, middle + 4.5, "+" if k == 0 else "=", ink, 20, size=13, weight=600, anchor="middle")
+            shapes += word(
+                left + 11, middle + 4.5, "+" if k == 0 else "=", ink, 20, size=13, weight=600, anchor="middle"
+            )
             left += 22
     return shapes
 

@@ -1,4 +1,4 @@
-"""Cards as shapes: the operation with its grad_fn nodes, the leaf with its `.grad` slot, the root, a lone node, a fold."""
+"""Cards as shapes: operation and grad_fn nodes, leaf and `.grad` slot, root, lone node, fold."""
 
 from __future__ import annotations
 
@@ -91,8 +91,7 @@ def _op(moment: Moment, i: int, card: Card, box: Box, look: Look) -> Iterator[Sh
     head_h = min(places.HEADER, h)
     yield Rect(x, y, w, h, theme.card, None, radius=RADIUS, opacity=opacity)
     fill = theme.idle_fill if untracked else theme.forward_fill
-    corners = "all" if untracked else "top"
-    yield Rect(x, y, w, head_h, fill, None, radius=RADIUS, corners=corners, opacity=opacity)
+    yield Rect(x, y, w, head_h, fill, None, radius=RADIUS, corners="all" if untracked else "top", opacity=opacity)
     yield Rect(x, y, w, h, None, stroke, line, RADIUS, dash=dash, opacity=opacity)
     ink = theme.idle if untracked else theme.ink("forward")
     detail = word(x + w - 10, y + 18, card.detail, theme.text_dim, w * 0.5, size=11, anchor="end", opacity=opacity)
@@ -109,7 +108,7 @@ def _op(moment: Moment, i: int, card: Card, box: Box, look: Look) -> Iterator[Sh
 def _row(moment: Moment, node: int, box: Box, opacity: float) -> Iterator[Shape]:
     """One grad_fn node: its name, what it keeps, how far it is."""
     theme, (x, y, w, h), code = moment.theme, box, moment.node_code(node)
-    fill, stroke, ink, sign = _ROW_LOOK(theme, code)
+    fill, stroke, ink, sign = _row_look(theme, code)
     dash: tuple[float, ...] = (3, 2.5) if code == PLANNED else (1.5, 2.5) if code in (GONE, HIDDEN) else ()
     line = 1.5 if code == FAILED else 1.0
     yield Rect(x + 0.5, y + 0.5, w - 1, h - 1, fill, stroke, line, 5, dash=dash, opacity=opacity)
@@ -124,7 +123,7 @@ def _row(moment: Moment, node: int, box: Box, opacity: float) -> Iterator[Shape]
     yield from word(x + 8, y + h / 2 + 4, name, ink, right - x - 10, size=11, opacity=opacity)
 
 
-def _ROW_LOOK(theme: Theme, code: int) -> tuple[str | None, str, str, str]:  # noqa: N802
+def _row_look(theme: Theme, code: int) -> tuple[str | None, str, str, str]:
     """Fill, outline, ink and sign of a node's row."""
     if code == RUNNING:
         return theme.accent, theme.accent, theme.accent_text, "run"
@@ -170,13 +169,23 @@ def _value(moment: Moment, card: Card, place: Box, opacity: float) -> Iterator[S
     yield _grid(moment, card, shown, place, opacity)
 
 
-def _grid(moment: Moment, card: Card, shown: Data | None, place: Box, opacity: float, scale: float | None = None) -> Cells:
+def _grid(
+    moment: Moment, card: Card, shown: Data | None, place: Box, opacity: float, scale: float | None = None
+) -> Cells:
     """Heat cells in the place that the sizes give them."""
     rows, columns = card.grid or _picture_grid(shown)
     pitch = min(places.PITCH, place[2] / columns, (place[3] + 1) / rows)
     gap = 1.0 if pitch > 5 else 0.0
     cells = heat.cells(
-        place[0], place[1], shown, (rows, columns), moment.theme, size=pitch - gap, gap=gap, scale=scale, opacity=opacity
+        place[0],
+        place[1],
+        shown,
+        (rows, columns),
+        moment.theme,
+        size=pitch - gap,
+        gap=gap,
+        scale=scale,
+        opacity=opacity,
     )
     return cells
 
@@ -243,7 +252,9 @@ def _result(moment: Moment, i: int, card: Card, box: Box, look: Look) -> Iterato
     seed = moment.seeds.get(card.tensor) if card.tensor is not None else None
     if seed is not None and h >= 56:
         grad = "∇ " + (scalar_text(seed[0]) or (values.shape_text(seed[0].shape) if seed[0] else "1"))
-        yield from word(middle, y + 56, grad, theme.gradient, room, size=11, weight=600, anchor="middle", opacity=opacity)
+        yield from word(
+            middle, y + 56, grad, theme.gradient, room, size=11, weight=600, anchor="middle", opacity=opacity
+        )
 
 
 def scalar_text(data: Data | None) -> str:
@@ -261,7 +272,7 @@ def _node(moment: Moment, i: int, card: Card, box: Box, look: Look) -> Iterator[
     opacity = _ghosted(look)
     node = card.nodes[0]
     code = moment.node_code(node)
-    fill, stroke, ink, sign = _ROW_LOOK(theme, code)
+    fill, stroke, ink, sign = _row_look(theme, code)
     leaf = moment.trace.nodes[node].leaf is not None
     if leaf and code not in (RUNNING, FAILED, GONE):
         fill, stroke, ink = theme.leaf_fill if code in (DONE, FREED) else theme.card, theme.leaf, theme.ink("leaf")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gradviz.graph.model import Graph, Layout
 from gradviz.player.view import ViewState
@@ -14,7 +15,7 @@ from gradviz.scene.accumulate import sum_shapes
 from gradviz.scene.cards import Look, card_shapes
 from gradviz.scene.far import Far
 from gradviz.scene.marks import word
-from gradviz.scene.moment import HIDDEN, RUNNING, GraphIndex, Moment, find_card
+from gradviz.scene.moment import GONE, HIDDEN, RUNNING, GraphIndex, Moment, find_card
 from gradviz.scene.runs import Runs
 from gradviz.scene.shapes import Box, Rect, Shape
 from gradviz.scene.theme import Theme
@@ -44,7 +45,7 @@ class Composer:
         self.index = GraphIndex.of(graph)
         self.far = Far(graph, layout)
         self.runs = Runs(trace)
-        self._cache: dict[object, tuple[Shape, ...]] = {}
+        self._cache: dict[object, Any] = {}
 
     def recolor(self, theme: Theme) -> None:
         """Go on in another theme."""
@@ -82,15 +83,15 @@ class Composer:
                     return f"node:{node}"
         return shown.key
 
-    def cached(self, key: object, shapes: Iterable[Shape]) -> tuple[Shape, ...]:
-        """Keep shapes under a key."""
+    def cached(self, key: object, made: Any) -> Any:
+        """Keep what was made under a key."""
         if len(self._cache) > CACHE:
             self._cache.clear()
-        made = self._cache[key] = tuple(shapes)
+        self._cache[key] = made
         return made
 
-    def known(self, key: object) -> tuple[Shape, ...] | None:
-        """Shapes that were kept under a key."""
+    def known(self, key: object) -> Any:
+        """What was kept under a key; None: nothing."""
         return self._cache.get(key)
 
 
@@ -106,6 +107,16 @@ class Scene:
     def bounds(self) -> Box:
         """x, y, width, height of everything."""
         return self.composer.layout.bounds
+
+    @cached_property
+    def classes(self) -> npt.NDArray[np.uint8]:
+        """Index into `palette` of each card."""
+        return self.far.classes(self.moment)
+
+    @cached_property
+    def wire_classes(self) -> npt.NDArray[np.uint8]:
+        """How each wire looks from afar, see `Far.wire_classes`."""
+        return self.far.wire_classes(self.moment)
 
     def anchor(self, key: str | None) -> Box | None:
         """Where a card or a node's row stands; None where the graph does not show it."""
@@ -153,11 +164,13 @@ class Scene:
         opacity = 0.2 + 0.8 * ease(moment.motion) if newborn else 1.0
         look = Look(code, now, self._chosen == i, self._hover == i, i in moment.lit, opacity)
         x, y, w, h = (float(v) for v in self.composer.layout.boxes[i])
-        if now or moment.motion < 1.0 and moment.graph.cards[i].kind == "leaf":
+        if now or (moment.motion < 1.0 and moment.graph.cards[i].kind == "leaf"):
             return tuple(card_shapes(moment, i, (x, y, w, h), look))
         key = ("card", i, look, moment.card_state(i))
-        known = self.composer.known(key)
-        return known if known is not None else self.composer.cached(key, card_shapes(moment, i, (x, y, w, h), look))
+        known: tuple[Shape, ...] | None = self.composer.known(key)
+        if known is None:
+            known = self.composer.cached(key, tuple(card_shapes(moment, i, (x, y, w, h), look)))
+        return known
 
     @cached_property
     def _groups(self) -> list[list[Shape]]:
@@ -196,6 +209,21 @@ class Scene:
         wire = moment.graph.wires[i]
         now = moment.now == wire.target and moment.op is not None
         opacity = self._wire_opacity(i)
+        if now or (travel is not None and travel.code == RUNNING):
+            return self._make_wire(i, travel, now=now, opacity=opacity)
+        value = moment.value_index(wire.tensor)
+        key = ("wire", i, travel and (travel.code, id(travel.data)), value, opacity, moment.view.ghosts)
+        gone = moment.codes[wire.source] == GONE
+        known: tuple[list[Shape], list[Shape], list[Shape]] | None = self.composer.known((key, gone))
+        if known is None:
+            known = self.composer.cached((key, gone), self._make_wire(i, travel, now=now, opacity=opacity))
+        return known
+
+    def _make_wire(
+        self, i: int, travel: Travel | None, *, now: bool, opacity: float
+    ) -> tuple[list[Shape], list[Shape], list[Shape]]:
+        moment, layout = self.moment, self.composer.layout
+        wire = moment.graph.wires[i]
         ghost = wire.ghost and not moment.view.ghosts
         lines = list(forward_shapes(moment, layout, i, now=now, opacity=opacity))
         sent: list[Shape] = []
@@ -223,7 +251,12 @@ def compose(
     graph: Graph, layout: Layout, frame: Frame, view: ViewState, theme: Theme, composer: Composer | None = None
 ) -> Scene:
     """The scene of a graph at one step. Pass the composer of the last one (`scene.composer`) to make nothing twice."""
-    if composer is None or composer.graph is not graph or composer.layout is not layout or composer.runs.trace is not frame.trace:
+    if (
+        composer is None
+        or composer.graph is not graph
+        or composer.layout is not layout
+        or composer.runs.trace is not frame.trace
+    ):
         composer = Composer(frame.trace, graph, layout, theme)
     composer.recolor(theme)
     return composer.scene(frame, view)

@@ -1,6 +1,8 @@
-"""The graph as plain arrays: what is drawn when too much is in view for single shapes, and what answers "what is here?"."""
+"""The graph as plain arrays: drawn when too much is in view for single shapes, and asked what stands where."""
 
 from __future__ import annotations
+
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -29,16 +31,13 @@ class Far:
         source = np.asarray([w.source for w in graph.wires], np.int64)
         target = np.asarray([w.target for w in graph.wires], np.int64)
         self.wire_born = np.maximum(born[source], born[target]) if len(source) else np.zeros(0, np.int64)
-        self.coarse, self.coarse_wire = _pieces(layout, 1)
-        self._fine: tuple[Floats, Ints] | None = None
+        self.coarse = Pieces(layout, 1)
         self._layout = layout
 
-    @property
-    def fine(self) -> tuple[Floats, Ints]:
-        """Routes in six pieces a curve, shape (pieces, 4), and the wire of each piece."""
-        if self._fine is None:
-            self._fine = _pieces(self._layout, 6)
-        return self._fine
+    @cached_property
+    def fine(self) -> Pieces:
+        """Routes in six pieces a curve."""
+        return Pieces(self._layout, 6)
 
     def cards_in(self, box: Box) -> Ints:
         """Cards that touch a box."""
@@ -51,15 +50,6 @@ class Far:
         x, y, w, h = box
         x0, y0, x1, y1 = self.wire_boxes.T
         return np.flatnonzero((x0 < x + w) & (x1 > x) & (y0 < y + h) & (y1 > y))
-
-    def pieces_in(self, box: Box, *, fine: bool) -> tuple[Floats, Ints]:
-        """Straight pieces whose surrounding box touches a box, and the wire of each."""
-        pieces, wires = self.fine if fine else (self.coarse, self.coarse_wire)
-        x, y, w, h = box
-        x0, x1 = np.minimum(pieces[:, 0], pieces[:, 2]), np.maximum(pieces[:, 0], pieces[:, 2])
-        y0, y1 = np.minimum(pieces[:, 1], pieces[:, 3]), np.maximum(pieces[:, 1], pieces[:, 3])
-        keep = (x0 <= x + w) & (x1 >= x) & (y0 <= y + h) & (y1 >= y)
-        return pieces[keep], wires[keep]
 
     def hit(self, x: float, y: float, slack: float = 0.0) -> int | None:
         """The card at a point; the nearest one within `slack` pixels."""
@@ -124,13 +114,32 @@ def _wire_boxes(layout: Layout, count: int) -> Floats:
     return boxes
 
 
-def _pieces(layout: Layout, steps: int) -> tuple[Floats, Ints]:
-    """Straight pieces of every forward route, or of the gradient's where a wire has only that."""
-    forward = np.diff(layout.forward_ptr) > 0
-    parts = [_cut(layout.forward_xy, layout.forward_ptr, forward, steps)]
-    parts.append(_cut(layout.gradient_xy, layout.gradient_ptr, ~forward & (np.diff(layout.gradient_ptr) > 0), steps))
-    pieces = np.ascontiguousarray(np.concatenate([p for p, _ in parts]))
-    return pieces, np.concatenate([w for _, w in parts])
+class Pieces:
+    """Every forward route, or the gradient's where a wire has only that, as straight pieces in order of the wires.
+
+    `lines` has shape (pieces, 4); those of wire i are `ptr[i]` to `ptr[i + 1]`.
+    """
+
+    def __init__(self, layout: Layout, steps: int) -> None:
+        forward = np.diff(layout.forward_ptr) > 0
+        back = ~forward & (np.diff(layout.gradient_ptr) > 0)
+        parts = [
+            _cut(layout.forward_xy, layout.forward_ptr, forward, steps),
+            _cut(layout.gradient_xy, layout.gradient_ptr, back, steps),
+        ]
+        wires = np.concatenate([wire for _, wire in parts])
+        order = np.argsort(wires, kind="stable")
+        self.lines: Floats = np.ascontiguousarray(np.concatenate([lines for lines, _ in parts])[order])
+        self.wire: Ints = wires[order]
+        self.ptr: Ints = np.searchsorted(self.wire, np.arange(len(forward) + 1))
+
+    def of(self, wires: Ints) -> tuple[Floats, Ints]:
+        """Pieces of some wires (in rising order), and the wire of each piece."""
+        if len(wires) == len(self.ptr) - 1:
+            return self.lines, self.wire
+        counts = self.ptr[wires + 1] - self.ptr[wires]
+        index = np.repeat(self.ptr[wires] - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
+        return self.lines[index], self.wire[index]
 
 
 def _cut(xy: Floats, ptr: Ints, which: npt.NDArray[np.bool_], steps: int) -> tuple[Floats, Ints]:
@@ -142,9 +151,9 @@ def _cut(xy: Floats, ptr: Ints, which: npt.NDArray[np.bool_], steps: int) -> tup
     within = np.arange(total) - np.repeat(np.cumsum(cubics) - cubics, cubics)
     first = np.asarray(ptr)[:-1][wire] + 3 * within
     p = [xy[first + k] for k in range(4)]
-    knots = []
-    for t in np.linspace(0, 1, steps + 1):
-        s = 1 - t
-        knots.append(s**3 * p[0] + 3 * s * s * t * p[1] + 3 * s * t * t * p[2] + t**3 * p[3])
-    pieces = np.concatenate([np.concatenate([a, b], 1) for a, b in zip(knots, knots[1:], strict=False)])
-    return pieces, np.tile(wire, steps)
+    t = np.linspace(0, 1, steps + 1)[None, :, None]
+    s = 1 - t
+    a, b, c, d = (point[:, None, :] for point in p)
+    knots = s**3 * a + 3 * s * s * t * b + 3 * s * t * t * c + t**3 * d
+    pieces = np.concatenate([knots[:, :-1], knots[:, 1:]], 2)
+    return pieces.reshape(-1, 4), np.repeat(wire, steps)

@@ -74,12 +74,14 @@ def blocks(picture: npt.NDArray[Any], rows: int, columns: int) -> Floats:
 def _resample(values: Floats, count: int, axis: int) -> Floats:
     have = values.shape[axis]
     if have <= count:
-        return np.take(values, np.arange(count) * have // count, axis)
+        repeated: Floats = np.take(values, np.arange(count) * have // count, axis)
+        return repeated
     starts = np.arange(count) * have // count
     sizes = np.diff(np.append(starts, have))
     with np.errstate(invalid="ignore"):
         total: Floats = np.add.reduceat(values, starts, axis)
-    return total / (sizes[:, None] if axis == 0 else sizes)
+    means: Floats = total / (sizes[:, None] if axis == 0 else sizes)
+    return means
 
 
 def paint(values: Floats, theme: Theme, scale: float) -> tuple[tuple[str, ...], str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from gradviz.scene.shapes import Point, Poly, Rect, Shape, Text
+from gradviz.scene.shapes import Anchor, Font, Point, Poly, Rect, Shape, Text
 from gradviz.scene.theme import Theme
 from gradviz.scene.words import fit, text_width
 
@@ -19,7 +19,9 @@ def mark(kind: str, x: float, y: float, color: str, size: float = 10.0, opacity:
         points = ((x - r * 0.7, y + r * 0.05), (x - r * 0.15, y + r * 0.6), (x + r * 0.75, y - r * 0.55))
         return Poly(points, color, line=1.6, opacity=opacity)
     if kind == "run":
-        return Poly(((x - r * 0.7, y - r), (x + r * 0.95, y), (x - r * 0.7, y + r)), None, color, closed=True, opacity=opacity)
+        return Poly(
+            ((x - r * 0.7, y - r), (x + r * 0.95, y), (x - r * 0.7, y + r)), None, color, closed=True, opacity=opacity
+        )
     if kind == "cross":
         return _cross(x, y, r * 0.85, r * 0.34, color, opacity)
     return Rect(x - 1.25, y - 1.25, 2.5, 2.5, color, radius=1.25, opacity=opacity)
@@ -37,10 +39,18 @@ def lock(x: float, y: float, color: str, *, open_: bool = False, opacity: float 
     """A padlock, 8 wide and 10 high, centred at (x, y); open: what it held was let go."""
     top = y - 5.0
     lift = -1.5 if open_ else 0.0
-    shackle = ((x - 2.2, y - 0.5), (x - 2.2, top + 1.6 + lift), (x - 1.2, top + lift), (x + 1.2, top + lift), (x + 2.2, top + 1.6 + lift))
+    shackle: tuple[Point, ...] = (
+        (x - 2.2, y - 0.5),
+        (x - 2.2, top + 1.6 + lift),
+        (x - 1.2, top + lift),
+        (x + 1.2, top + lift),
+        (x + 2.2, top + 1.6 + lift),
+    )
     if not open_:
         shackle += ((x + 2.2, y - 0.5),)
-    body = Rect(x - 3.5, y - 0.8, 7, 5.6, None if open_ else color, color if open_ else None, radius=1.2, opacity=opacity)
+    body = Rect(
+        x - 3.5, y - 0.8, 7, 5.6, None if open_ else color, color if open_ else None, radius=1.2, opacity=opacity
+    )
     return [Poly(shackle, color, line=1.3, opacity=opacity), body]
 
 
@@ -62,21 +72,21 @@ def word(
     room: float,
     *,
     size: float = 12.0,
-    font: str = "mono",
+    font: Font = "mono",
     weight: int = 400,
-    anchor: str = "start",
+    anchor: Anchor = "start",
     opacity: float = 1.0,
 ) -> list[Shape]:
     """Text cut to `room` pixels; nothing where nothing fits."""
-    face = "sans" if font == "sans" else "mono"
-    text = fit(text, room, size, face, weight)
+    text = fit(text, room, size, font, weight)
     if not text:
         return []
-    side = "end" if anchor == "end" else "middle" if anchor == "middle" else "start"
-    return [Text(x, y, text, color, size, face, weight, side, text_width(text, size, face, weight), opacity)]
+    return [Text(x, y, text, color, size, font, weight, anchor, text_width(text, size, font, weight), opacity)]
 
 
-def glow(x: float, y: float, width: float, height: float, color: str, radius: float, strength: float = 1.0) -> list[Shape]:
+def glow(
+    x: float, y: float, width: float, height: float, color: str, radius: float, strength: float = 1.0
+) -> list[Shape]:
     """Two soft outlines around a box, 6 pixels wide together."""
     return [
         Rect(x - 3, y - 3, width + 6, height + 6, None, color, 6.0, radius + 3, opacity=0.12 * strength),
@@ -84,9 +94,11 @@ def glow(x: float, y: float, width: float, height: float, color: str, radius: fl
     ]
 
 
-def saved_chip(right: float, y: float, count: int, theme: Theme, *, freed: bool, opacity: float = 1.0) -> tuple[list[Shape], float]:
-    """A chip that tells how many things a node keeps, its right end at `right`, centred at height `y`; freed: hollow and
-    struck. Gives its shapes and its width."""
+def saved_chip(
+    right: float, y: float, count: int, theme: Theme, *, freed: bool, opacity: float = 1.0
+) -> tuple[list[Shape], float]:
+    """A chip that tells how many things a node keeps, its right end at `right`, centred at height `y`; freed: hollow
+    and struck. Gives its shapes and its width."""
     text = str(count)
     width = 19 + text_width(text, 10)
     x = right - width

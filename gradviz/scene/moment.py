@@ -109,8 +109,8 @@ class Moment:
         return mark
 
     def gradient_of(self, card: int) -> tuple[bool, float | None]:
-        """Whether a NaN came to the nodes of a card in their latest runs, and the norm of the gradients that came: those
-        of its leaves where it holds leaves that have run, else of all its nodes; None before any."""
+        """Whether a NaN came to the nodes of a card in their latest runs, and the norm of the gradients that came:
+        those of its leaves where it holds leaves that have run, else of all its nodes; None before any."""
         ids = self._ids[self.index.node_ptr[card] : self.index.node_ptr[card + 1]]
         last = self.frame.last_run[ids]
         nan, norm = self.runs.of(last)
@@ -118,6 +118,11 @@ class Moment:
         if leaves and (last[np.isin(ids, leaves)] >= 0).any():
             norm = self.runs.of(last[np.isin(ids, leaves)])[1]
         return nan, norm
+
+    def value_index(self, tensor: int | None) -> int | None:
+        """Which event tells the value that a tensor has now."""
+        values = self.trace.values
+        return values[tensor].at(self.frame.step) if tensor is not None and tensor in values else None
 
     def card_state(self, i: int) -> object:
         """All that the shapes of a card depend on apart from its look, as a value to compare."""
@@ -129,7 +134,7 @@ class Moment:
         if card.tensor is None:
             return nodes
         step, trace = self.frame.step, self.trace
-        value = trace.values[card.tensor].at(step) if card.tensor in trace.values else None
+        value = self.value_index(card.tensor)
         grad = trace.grads[card.tensor].at(step) if card.tensor in trace.grads else None
         seed = self.seeds.get(card.tensor) if card.kind == "result" else None
         return nodes, value, grad, id(seed[0]) if seed else None, card.tensor in self.writes

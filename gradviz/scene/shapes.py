@@ -1,4 +1,4 @@
-"""The few plain shapes that every output draws: boxes, curves, polygons, words, heat cells. Scene pixels, y downwards."""
+"""The few plain shapes that every output draws: boxes, curves, polygons, words, cells. Scene pixels, y downwards."""
 
 from __future__ import annotations
 

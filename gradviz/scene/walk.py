@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradviz.scene.far import Far
+from gradviz.scene.far import Far, Ints
 from gradviz.scene.moment import HIDDEN, Moment
 
 
 def neighbour(moment: Moment, far: Far, key: str | None, direction: str) -> str | None:
-    """Key of the next card from `key`: "left" goes to what it was made from, "right" to what uses it, "up" and "down" to
-    the next card in the same column or beside it. With nothing selected: the card of this step, else the first."""
+    """Key of the next card from `key`: "left" goes to what it was made from, "right" to what uses it, "up" and "down"
+    to the next card in the same column or beside it. With nothing selected: the card of this step, else the first."""
     graph = moment.graph
     shown = np.flatnonzero(moment.codes != HIDDEN)
     if not len(shown):
@@ -34,10 +34,11 @@ def neighbour(moment: Moment, far: Far, key: str | None, direction: str) -> str 
     return graph.cards[int(near[int(np.argmin(distance))])].key
 
 
-def _column(far: Far, here: int, shown: np.ndarray[tuple[int], np.dtype[np.int64]], *, down: bool) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _column(far: Far, here: int, shown: Ints, *, down: bool) -> Ints:
     x, y, w, h = far.boxes[here].tolist()
     center = far.boxes[shown, 1] + far.boxes[shown, 3] / 2
     wanted = center > y + h / 2 + 1 if down else center < y + h / 2 - 1
     close = np.abs(far.boxes[shown, 0] + far.boxes[shown, 2] / 2 - x - w / 2) < 400
     picked = shown[wanted & close]
-    return picked if len(picked) else shown[wanted]
+    column: Ints = picked if len(picked) else shown[wanted]
+    return column

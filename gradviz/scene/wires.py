@@ -52,7 +52,7 @@ def forward_shapes(moment: Moment, layout: Layout, i: int, *, now: bool, opacity
 
 
 def gradient_shapes(moment: Moment, layout: Layout, i: int, travel: Travel, *, opacity: float) -> Iterator[Shape]:
-    """The gradient's way back: dotted while nothing is planned, dashed when planned, solid once delivered, thick now."""
+    """The gradient's way back: dotted before any plan, dashed when planned, solid once delivered, thick now."""
     theme = moment.theme
     points = route(layout.gradient_xy, layout.gradient_ptr, i)
     if len(points) < 4:
@@ -128,7 +128,9 @@ def forward_rider(moment: Moment, layout: Layout, i: int, opacity: float) -> lis
         return []
     theme = moment.theme
     fade = theme.idle if _gone(moment, wire) else theme.forward
-    return _rider(moment, name, data, (float(center[0]), float(center[1])), wire.label, (theme.card, fade, fade), opacity)
+    return _rider(
+        moment, name, data, (float(center[0]), float(center[1])), wire.label, (theme.card, fade, fade), opacity
+    )
 
 
 def gradient_rider(moment: Moment, layout: Layout, i: int, travel: Travel, opacity: float) -> list[Shape]:
@@ -173,7 +175,9 @@ def _rider(
     fill, stroke, ink = colors
     cells = _rider_cells(moment, data, opacity)
     most = room[0] if room else 96.0
-    label = word(0, 0, name, ink, max(12.0, most - 16 - (cells.width + 5 if cells else 0)), size=11, weight=500, opacity=opacity)
+    label = word(
+        0, 0, name, ink, max(12.0, most - 16 - (cells.width + 5 if cells else 0)), size=11, weight=500, opacity=opacity
+    )
     taken = label[0].width if label and hasattr(label[0], "width") else 0.0
     width = 14 + taken + (cells.width + (5 if taken else 0) if cells else 0.0)
     height = max(18.0, (cells.height if cells else 0) + 8)
@@ -185,7 +189,18 @@ def _rider(
         left = x + width - 7 - cells.width
         top = center[1] - cells.height / 2
         shapes.append(
-            Cells(left, top, cells.rows, cells.columns, cells.size, cells.gap, cells.colors, cells.marks, cells.ink, opacity)
+            Cells(
+                left,
+                top,
+                cells.rows,
+                cells.columns,
+                cells.size,
+                cells.gap,
+                cells.colors,
+                cells.marks,
+                cells.ink,
+                opacity,
+            )
         )
     return shapes
 
@@ -205,7 +220,9 @@ def _gone(moment: Moment, wire: Wire) -> bool:
 # ---- curves
 
 
-def _line(points: Floats, color: str, line: float, dash: tuple[float, ...] = (), opacity: float = 1.0) -> Iterator[Shape]:
+def _line(
+    points: Floats, color: str, line: float, dash: tuple[float, ...] = (), opacity: float = 1.0
+) -> Iterator[Shape]:
     """A curve that ends in an arrow head; the line stops inside the head, so that its end is sharp."""
     tip = points[-1]
     direction = _direction(points)

@@ -1,10 +1,10 @@
-"""How wide words are, without Qt: the bundled fonts' own advance widths where they are there, good guesses elsewhere."""
+"""How wide words are, without Qt: the bundled fonts' own advance widths where those are there, else good guesses."""
 
 from __future__ import annotations
 
 import json
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from gradviz.scene.shapes import Font
@@ -54,6 +54,7 @@ def text_width(text: str, size: float = 12.0, font: Font = "mono", weight: int =
     return sum(_advance(letter, font, weight >= 600) for letter in text) * size
 
 
+@lru_cache(20_000)
 def fit(text: str, room: float, size: float = 12.0, font: Font = "mono", weight: int = 400) -> str:
     """The text, or as much of it as fits into `room` pixels with "…" after it; "" where not even that fits."""
     if text_width(text, size, font, weight) <= room + 0.01:

@@ -74,7 +74,13 @@ def _maker(i: int, name: str, value: Any, *, grad: bool) -> list[Any]:
     line = i + 3
     return [
         Tensor(i, np.shape(value), requires_grad=grad, storage=i, version=0),
-        Op(i, "randn" if grad else "ones", outputs=(i,), span=(0, line, 4, line, 20), untracked="no_input_requires_grad"),
+        Op(
+            i,
+            "randn" if grad else "ones",
+            outputs=(i,),
+            span=(0, line, 4, line, 20),
+            untracked="no_input_requires_grad",
+        ),
         Value(i, data(value), 0),
         Named(i, name, (0, line, 0, line, 1)),
     ]
@@ -150,7 +156,9 @@ def recording(passes: int = 1, *, retain: bool = True, fault: bool = False) -> T
         events += _pass(i, n, retain=retain)
     if fault:
         events += [
-            Backward(passes, (5,), (0,), (6,), (data(1.0),), (True,), planned=(5, 4, 3, 2, 1, 0), span=(0, 10, 0, 10, 15)),
+            Backward(
+                passes, (5,), (0,), (6,), (data(1.0),), (True,), planned=(5, 4, 3, 2, 1, 0), span=(0, 10, 0, 10, 15)
+            ),
             Fault(
                 0,
                 "RuntimeError",
@@ -223,8 +231,8 @@ def placed() -> tuple[Graph, Layout]:
     grad_label = label.copy()
     for i, wire in enumerate(_WIRES):
         if wire.label:
-            label[i] = np.asarray(forward[i]).mean(0) - (0, 30)
-            grad_label[i] = np.asarray(gradient[i]).mean(0) + (0, 22)
+            label[i] = np.asarray(forward[i]).mean(0) - np.asarray([0.0, 30.0])
+            grad_label[i] = np.asarray(gradient[i]).mean(0) + np.asarray([0.0, 22.0])
     return graph, Layout(
         boxes,
         _pointers(forward),
