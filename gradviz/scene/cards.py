@@ -25,6 +25,8 @@ from gradviz.trace import values
 from gradviz.trace.events import Data
 
 RADIUS = 9.0
+TALL_FOLD = 72.0
+"""A fold so high has a line of its own for its gradient's norm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +154,11 @@ def _leaf(moment: Moment, i: int, card: Card, box: Box, look: Look) -> Iterator[
     if card.slot:
         yield from _slot(moment, card, box, look, opacity)
     yield Rect(x, y, w, h, None, stroke, line, RADIUS, dash=dash, opacity=opacity)
+    base = y + min(18.0, h / 2 + 4.5)
     ink = theme.leaf if card.slot or card.nodes else theme.text_dim
-    detail = word(x + w - 10, y + 18, card.detail, theme.text_dim, w - 34, size=11, anchor="end", opacity=opacity)
+    detail = word(x + w - 10, base, card.detail, theme.text_dim, w - 34, size=11, anchor="end", opacity=opacity)
     room = w - 20 - (text_width(card.detail, 11) + 8 if detail else 0)
-    yield from word(x + 10, y + 18, card.title, ink, room, size=13, weight=600, opacity=opacity)
+    yield from word(x + 10, base, card.title, ink, room, size=13, weight=600, opacity=opacity)
     yield from detail
     if card.tensor is not None and (place := places.value_box(card, box)) is not None:
         yield from _value(moment, card, place, opacity)
@@ -191,7 +194,8 @@ def _grid(
 
 
 def _picture_grid(shown: Data | None) -> tuple[int, int]:
-    return heat.grid_of(shown, 12) if shown is not None else (1, 1)
+    """Cells of a tensor too large to be shown cell by cell."""
+    return heat.grid_of(shown, 12) if shown is not None else (4, 4)
 
 
 def _slot(moment: Moment, card: Card, box: Box, look: Look, opacity: float) -> Iterator[Shape]:
@@ -309,7 +313,7 @@ def _fold(moment: Moment, i: int, card: Card, box: Box, look: Look) -> Iterator[
     note = "NaN" if nan else f"‖∇‖ {values.number(norm)}" if norm is not None else ""
     taken = text_width(note, 10, "sans", 600) + 8 if note else 0
     yield from word(x + 12, y + 38, card.detail, theme.text_dim, w - 24, size=11, font="sans", opacity=opacity)
-    if note and h >= 62:
+    if note and h >= TALL_FOLD:
         ink = theme.error if nan else theme.text_dim
         yield from word(x + 12, y + 53, note, ink, w - 24, size=10, font="sans", weight=600, opacity=opacity)
     elif note:
