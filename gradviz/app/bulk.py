@@ -92,7 +92,7 @@ class Overview:
 
     def _part(self, painter: QPainter) -> None:
         x, y = self.bounds[:2]
-        lines = self.far.coarse.lines
+        lines = self.far.coarse[0]
         if self._lines < len(lines):
             part = (lines[self._lines : self._lines + SLICE] - np.asarray([x, y, x, y])) * self.scale
             draw_lines(painter, part, self._pen)

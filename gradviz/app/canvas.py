@@ -183,7 +183,7 @@ class Canvas(QWidget):
         if whole.scale >= READABLE:
             self._see(whole)
             return
-        x, y, w, h = self.composer.layout.bounds
+        x, _, w, _ = self.composer.layout.bounds
         first = self.composer.layout.boxes[0]
         near = fitted((x, float(first[1]), min(w, room[2] / READABLE), float(first[3])), room, READABLE, READABLE)
         self._see(near)
@@ -275,17 +275,15 @@ class Canvas(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         theme = load_theme(self.session.view.theme)
-        self._levels.ground(painter, theme, self.eye, self.width(), self.height())
         scene = self.scene()
         if scene is None or not scene.moment.graph.cards:
+            self._levels.ground(painter, theme, self.eye, QRectF(self.rect()))
             painter.setPen(color(theme.text_faint))
             painter.setFont(font("sans", 14, 400))
             hint = Words(self.session.view.language)("ui.canvas.empty")
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, hint)
         else:
-            still = self._drag is None and self._glide is None
-            size = (float(self.width()), float(self.height()))
-            self.level = self._levels.draw(painter, scene, self.eye, size, still=still)
+            self.level = self._levels.show(painter, scene, self.eye, self.size(), self.devicePixelRatioF())
         painter.end()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

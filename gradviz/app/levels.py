@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPen, QPixmap
 
 from gradviz.app.bulk import Overview, draw_classes, draw_lines, placed
@@ -22,12 +22,14 @@ TITLED = 34.0
 FEW = 60
 NEAR_IF_FEW = 0.3
 MID = 0.16
-MANY = 240
+MANY = 180
 """More cards than this in view are never drawn shape by shape."""
 CROWD = 25_000
-SMOOTH = 4_000
+SMOOTH = 3_000
 """Up to so many boxes in view, lines are antialiased."""
 GRID = 28.0
+MOVED = 0.7
+"""If the picture moved by more than this share of the widget, it is drawn anew."""
 
 
 class Levels:
@@ -36,10 +38,12 @@ class Levels:
     def __init__(self) -> None:
         self.overview: Overview | None = None
         self._tiles: dict[tuple[str, int], QPixmap] = {}
+        self._kept: tuple[object, tuple[int, int], QPixmap] | None = None
 
     def forget(self) -> None:
         """Another graph, or another theme: kept pictures are of no use."""
         self.overview = None
+        self._kept = None
 
     def level(self, scene: Scene, eye: Eye, cards: int) -> str:
         """Which level is right: "near", "mid", "far" or "overview"."""
@@ -49,37 +53,65 @@ class Levels:
             return "mid"
         return "far" if cards <= CROWD else "overview"
 
-    def draw(self, painter: QPainter, scene: Scene, eye: Eye, size: tuple[float, float], *, still: bool = True) -> str:
-        """Draw the scene; gives the level that was chosen. `still`: nobody is dragging, so edges may be smoothed."""
-        visible = eye.visible(*size)
-        cards = scene.far.cards_in(visible)
-        level = self.level(scene, eye, len(cards))
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, level == "near" or (still and len(cards) < SMOOTH))
+    def show(self, painter: QPainter, scene: Scene, eye: Eye, size: QSize, ratio: float) -> str:
+        """Draw the scene on a widget of that size; gives the level that was chosen.
+
+        While only the place of the eye changes, the last picture is moved and just what comes into view is drawn.
+        """
+        eye, offset = snapped(eye, ratio)
+        cards = len(scene.far.cards_in(eye.visible(size.width(), size.height())))
+        level = self.level(scene, eye, cards)
+        if level == "overview" and not (self.overview is not None and self.overview.ready):
+            level = "far"
+        smooth = level == "near" or cards < SMOOTH
+        key = (scene, eye.scale, size.toTuple(), ratio, level, smooth)
+        picture = QPixmap(size * ratio)
+        picture.setDevicePixelRatio(ratio)
+        inner = QPainter(picture)
+        for part in self._kept_part(inner, key, offset, size, ratio):
+            inner.save()
+            inner.setClipRect(part)
+            self._draw(inner, scene, eye, part, level, smooth=smooth)
+            inner.restore()
+        inner.end()
+        self._kept = (key, offset, picture)
+        painter.drawPixmap(0, 0, picture)
+        return level
+
+    def _kept_part(
+        self, painter: QPainter, key: object, offset: tuple[int, int], size: QSize, ratio: float
+    ) -> list[QRectF]:
+        """Paint what can be kept of the last picture; gives the parts that have to be drawn."""
+        width, height = size.width(), size.height()
+        if self._kept is not None and self._kept[0] == key:
+            dx, dy = (self._kept[1][0] - offset[0]) / ratio, (self._kept[1][1] - offset[1]) / ratio
+            if abs(dx) < width * MOVED and abs(dy) < height * MOVED:
+                painter.drawPixmap(QPointF(dx, dy), self._kept[2])
+                parts = [QRectF(width + dx if dx < 0 else 0, 0, abs(dx), height)] if dx else []
+                return parts + ([QRectF(0, height + dy if dy < 0 else 0, width, abs(dy))] if dy else [])
+        return [QRectF(0, 0, width, height)]
+
+    def _draw(self, painter: QPainter, scene: Scene, eye: Eye, part: QRectF, level: str, *, smooth: bool) -> None:
+        """Draw the part of the view that lies in a box of the widget."""
+        self.ground(painter, scene.moment.theme, eye, part)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, smooth)
+        left, top = eye.to_scene(part.x(), part.y())
+        visible = (left, top, part.width() / eye.scale, part.height() / eye.scale)
         if level == "near":
-            painter.save()
             painter.scale(eye.scale, eye.scale)
             painter.translate(-eye.left, -eye.top)
             paint(painter, scene.shapes(_grown(visible, 40)))
-            painter.restore()
-        elif level == "overview" and self.overview is not None and self.overview.ready:
-            self._overview(painter, scene, eye, visible)
+        elif level == "overview":
+            self._overview(painter, scene, eye)
         else:
-            self._boxes(painter, scene, eye, visible, cards, level)
-        return level
+            self._boxes(painter, scene, eye, visible, level)
 
     # ---- farther out
 
-    def _boxes(
-        self,
-        painter: QPainter,
-        scene: Scene,
-        eye: Eye,
-        visible: Box,
-        cards: Ints,
-        level: str,
-    ) -> None:
+    def _boxes(self, painter: QPainter, scene: Scene, eye: Eye, visible: Box, level: str) -> None:
         theme, far = scene.moment.theme, scene.far
-        pieces, wires = (far.fine if level == "mid" else far.coarse).of(far.wires_in(visible))
+        cards = far.cards_in(_grown(visible, 2 / eye.scale))
+        pieces, wires = far.pieces(far.wires_in(visible), 6 if level == "mid" else 1)
         lines = (pieces - np.asarray([eye.left, eye.top] * 2)) * eye.scale
         kinds = scene.wire_classes[wires]
         for kind, pen in enumerate(line_pens(theme, eye.scale)):
@@ -93,14 +125,7 @@ class Levels:
             self._titles(painter, scene, eye, rows, cards)
         self._marks(painter, scene, eye)
 
-    def _titles(
-        self,
-        painter: QPainter,
-        scene: Scene,
-        eye: Eye,
-        rows: Floats,
-        cards: Ints,
-    ) -> None:
+    def _titles(self, painter: QPainter, scene: Scene, eye: Eye, rows: Floats, cards: Ints) -> None:
         """Titles at a size that can be read, where they fit."""
         theme = scene.moment.theme
         size = 11.0 if eye.scale > 0.28 else 9.0
@@ -128,9 +153,8 @@ class Levels:
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRect(QRectF(x - 2, y - 2, w + 4, h + 4))
 
-    def _overview(self, painter: QPainter, scene: Scene, eye: Eye, visible: Box) -> None:
+    def _overview(self, painter: QPainter, scene: Scene, eye: Eye) -> None:
         assert self.overview is not None
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
         self.overview.draw(painter, eye.left, eye.top, eye.scale)
         classes = scene.classes
         other = self.overview.changed(classes)
@@ -148,19 +172,17 @@ class Levels:
 
     # ---- ground
 
-    def ground(self, painter: QPainter, theme: Theme, eye: Eye, width: int, height: int) -> None:
-        """The dotted ground; dots stay 20 to 40 pixels apart."""
-        painter.fillRect(0, 0, width, height, color(theme.canvas))
+    def ground(self, painter: QPainter, theme: Theme, eye: Eye, part: QRectF) -> None:
+        """The dotted ground of a part of the widget; dots stay 20 to 44 pixels apart."""
+        painter.fillRect(part, color(theme.canvas))
         pitch = GRID * eye.scale
         while pitch < 20:
             pitch *= 2
         while pitch > 44:
             pitch /= 2
         step = round(pitch)
-        tile = self._tile(theme.dots, step)
-        painter.drawTiledPixmap(
-            QRectF(0, 0, width, height), tile, QPointF(eye.left * eye.scale % step, eye.top * eye.scale % step)
-        )
+        start = QPointF((eye.left * eye.scale + part.x()) % step, (eye.top * eye.scale + part.y()) % step)
+        painter.drawTiledPixmap(part, self._tile(theme.dots, step), start)
 
     def _tile(self, dots: str, step: int) -> QPixmap:
         known = self._tiles.get((dots, step))
@@ -175,6 +197,12 @@ class Levels:
             painter.end()
             self._tiles[dots, step] = known
         return known
+
+
+def snapped(eye: Eye, ratio: float) -> tuple[Eye, tuple[int, int]]:
+    """The same eye on whole device pixels, so that moved pictures fit and edges are crisp; and its offset in those."""
+    offset = round(eye.left * eye.scale * ratio), round(eye.top * eye.scale * ratio)
+    return Eye(offset[0] / ratio / eye.scale, offset[1] / ratio / eye.scale, eye.scale), offset
 
 
 def fills(theme: Theme) -> list[QColor]:

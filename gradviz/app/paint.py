@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
+from typing import Any
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import (
@@ -63,18 +64,13 @@ NO_BRUSH = QBrush(Qt.BrushStyle.NoBrush)
 def paint(painter: QPainter, shapes: Iterable[Shape]) -> None:
     """Draw shapes in order, in scene coordinates of the painter's transform."""
     for shape in shapes:
-        if isinstance(shape, Rect):
-            _rect(painter, shape)
-        elif isinstance(shape, Text):
-            words(painter, shape)
-        elif isinstance(shape, Cells):
-            _cells(painter, shape)
-        elif isinstance(shape, Curve):
-            painter.setPen(pen(shape.stroke, shape.opacity, shape.line, shape.dash))
-            painter.setBrush(NO_BRUSH)
-            painter.drawPath(curve(shape.points))
-        else:
-            _poly(painter, shape)
+        _DRAW[type(shape)](painter, shape)
+
+
+def _curve(painter: QPainter, c: Curve) -> None:
+    painter.setPen(pen(c.stroke, c.opacity, c.line, c.dash))
+    painter.setBrush(NO_BRUSH)
+    painter.drawPath(curve(c.points))
 
 
 @lru_cache(16384)
@@ -183,3 +179,12 @@ def _cells(painter: QPainter, c: Cells) -> None:
             painter.setBrush(NO_BRUSH)
             for line in lines:
                 painter.drawPolyline(polygon(line))
+
+
+_DRAW: dict[type, Callable[[QPainter, Any], None]] = {
+    Rect: _rect,
+    Curve: _curve,
+    Poly: _poly,
+    Text: words,
+    Cells: _cells,
+}

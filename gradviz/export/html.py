@@ -1,7 +1,7 @@
 """A recording as one HTML file with a stepper in it: no network, nothing to install, works from disk.
 
-From outside, `window.gradviz.goto(n)` goes to a step and `window.gradviz.state()` gives `{step, grads, nodes}`: `.grad` of
-each leaf by name (nested lists, or null where PyTorch has None) and the status of each node by its id.
+From outside, `window.gradviz.goto(n)` goes to a step and `window.gradviz.state()` gives `{step, grads, nodes}`:
+`.grad` of each leaf by name (nested lists, or null where PyTorch has None) and the status of each node by its id.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _grads(trace: Trace) -> list[tuple[int, str, Any]]:
 
 
 def _nested(data: Data | None) -> Any:
-    """Nested lists; an object that says why where the content was not recorded; complex numbers as [real, imaginary]."""
+    """Nested lists; an object that says why where the content is not recorded; complex numbers as [real, imaginary]."""
     if data is None:
         return None
     try:

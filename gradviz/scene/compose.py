@@ -43,7 +43,7 @@ class Composer:
         self.layout = layout
         self.theme = theme
         self.index = GraphIndex.of(graph)
-        self.far = Far(graph, layout)
+        self.far = Far(graph, layout, self.index)
         self.runs = Runs(trace)
         self._cache: dict[object, Any] = {}
 
@@ -227,10 +227,7 @@ class Scene:
         ghost = wire.ghost and not moment.view.ghosts
         lines = list(forward_shapes(moment, layout, i, now=now, opacity=opacity))
         sent: list[Shape] = []
-        if not now or moment.motion >= 1.0:
-            chips = forward_rider(moment, layout, i, opacity)
-        else:
-            chips = []
+        chips = forward_rider(moment, layout, i, opacity) if not now or moment.motion >= 1.0 else []
         if travel is not None and not (ghost and not wire.edges and travel.data is None):
             sent += gradient_shapes(moment, layout, i, travel, opacity=opacity)
             chips += gradient_rider(moment, layout, i, travel, opacity)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradviz.graph.model import Graph, Layout
-from gradviz.scene.moment import DONE, FAILED, FREED, GONE, HIDDEN, IDLE, PENDING, PLANNED, RUNNING, Moment
+from gradviz.scene.moment import DONE, FAILED, FREED, GONE, HIDDEN, IDLE, PENDING, PLANNED, RUNNING, GraphIndex, Moment
 from gradviz.scene.shapes import Box
 from gradviz.scene.theme import Theme, mix
 
@@ -20,24 +20,46 @@ CODES = 9
 class Far:
     """Boxes, and the routes cut into straight pieces, of one graph and layout."""
 
-    def __init__(self, graph: Graph, layout: Layout) -> None:
+    def __init__(self, graph: Graph, layout: Layout, index: GraphIndex) -> None:
         self.boxes = np.ascontiguousarray(layout.boxes, np.float64).reshape(-1, 4)
         self.right = self.boxes[:, 0] + self.boxes[:, 2]
         self.bottom = self.boxes[:, 1] + self.boxes[:, 3]
-        self.is_leaf = np.asarray([c.kind == "leaf" for c in graph.cards], np.bool_)
-        self.wire_boxes = _wire_boxes(layout, len(graph.wires))
-        self.wire_node = np.asarray([w.edges[0][0] if w.edges else -1 for w in graph.wires], np.int64)
-        born = np.asarray([c.born for c in graph.cards], np.int64)
-        source = np.asarray([w.source for w in graph.wires], np.int64)
-        target = np.asarray([w.target for w in graph.wires], np.int64)
-        self.wire_born = np.maximum(born[source], born[target]) if len(source) else np.zeros(0, np.int64)
-        self.coarse = Pieces(layout, 1)
+        self.is_leaf = np.fromiter((card.kind == "leaf" for card in graph.cards), np.bool_, len(graph.cards))
+        self.wire_born = np.maximum(index.born[index.source], index.born[index.target])
+        self._graph = graph
         self._layout = layout
 
     @cached_property
-    def fine(self) -> Pieces:
-        """Routes in six pieces a curve."""
-        return Pieces(self._layout, 6)
+    def wire_node(self) -> Ints:
+        """First node that sends a gradient along each wire, -1 where none does."""
+        wires = self._graph.wires
+        return np.fromiter((w.edges[0][0] if w.edges else -1 for w in wires), np.int64, len(wires))
+
+    @cached_property
+    def wire_boxes(self) -> Floats:
+        """Left, top, right and bottom of each wire, shape (wires, 4)."""
+        return _wire_boxes(self._layout, len(self._graph.wires))
+
+    @cached_property
+    def coarse(self) -> tuple[Floats, Ints]:
+        """Every wire as one straight piece a curve, shape (pieces, 4), and the wire of each piece."""
+        return self.pieces(np.arange(len(self._graph.wires)), 1)
+
+    def pieces(self, wires: Ints, steps: int) -> tuple[Floats, Ints]:
+        """Some wires (in rising order) as `steps` straight pieces a curve: lines of shape (pieces, 4), and the wire of
+        each. The forward route, or the gradient's where a wire has only that."""
+        layout = self._layout
+        ahead = np.diff(layout.forward_ptr)[wires] > 0
+        parts = [
+            _cut(layout.forward_xy, layout.forward_ptr, wires[ahead], steps),
+            _cut(layout.gradient_xy, layout.gradient_ptr, wires[~ahead], steps),
+        ]
+        lines = np.concatenate([lines for lines, _ in parts])
+        owner = np.concatenate([owner for _, owner in parts])
+        if not len(parts[1][1]):
+            return lines, owner
+        order = np.argsort(owner, kind="stable")
+        return lines[order], owner[order]
 
     def cards_in(self, box: Box) -> Ints:
         """Cards that touch a box."""
@@ -114,46 +136,20 @@ def _wire_boxes(layout: Layout, count: int) -> Floats:
     return boxes
 
 
-class Pieces:
-    """Every forward route, or the gradient's where a wire has only that, as straight pieces in order of the wires.
-
-    `lines` has shape (pieces, 4); those of wire i are `ptr[i]` to `ptr[i + 1]`.
-    """
-
-    def __init__(self, layout: Layout, steps: int) -> None:
-        forward = np.diff(layout.forward_ptr) > 0
-        back = ~forward & (np.diff(layout.gradient_ptr) > 0)
-        parts = [
-            _cut(layout.forward_xy, layout.forward_ptr, forward, steps),
-            _cut(layout.gradient_xy, layout.gradient_ptr, back, steps),
-        ]
-        wires = np.concatenate([wire for _, wire in parts])
-        order = np.argsort(wires, kind="stable")
-        self.lines: Floats = np.ascontiguousarray(np.concatenate([lines for lines, _ in parts])[order])
-        self.wire: Ints = wires[order]
-        self.ptr: Ints = np.searchsorted(self.wire, np.arange(len(forward) + 1))
-
-    def of(self, wires: Ints) -> tuple[Floats, Ints]:
-        """Pieces of some wires (in rising order), and the wire of each piece."""
-        if len(wires) == len(self.ptr) - 1:
-            return self.lines, self.wire
-        counts = self.ptr[wires + 1] - self.ptr[wires]
-        index = np.repeat(self.ptr[wires] - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
-        return self.lines[index], self.wire[index]
-
-
-def _cut(xy: Floats, ptr: Ints, which: npt.NDArray[np.bool_], steps: int) -> tuple[Floats, Ints]:
-    cubics = np.where(which, (np.diff(ptr) - 1) // 3, 0)
+def _cut(xy: Floats, ptr: Ints, wires: Ints, steps: int) -> tuple[Floats, Ints]:
+    cubics = np.maximum((np.diff(ptr)[wires] - 1) // 3, 0)
     total = int(cubics.sum())
     if not total:
         return np.zeros((0, 4)), np.zeros(0, np.int64)
-    wire = np.repeat(np.arange(len(cubics)), cubics)
+    owner = np.repeat(wires, cubics)
     within = np.arange(total) - np.repeat(np.cumsum(cubics) - cubics, cubics)
-    first = np.asarray(ptr)[:-1][wire] + 3 * within
+    first = np.asarray(ptr)[owner] + 3 * within
+    if steps == 1:
+        return np.concatenate([xy[first], xy[first + 3]], 1), owner
     p = [xy[first + k] for k in range(4)]
     t = np.linspace(0, 1, steps + 1)[None, :, None]
     s = 1 - t
     a, b, c, d = (point[:, None, :] for point in p)
     knots = s**3 * a + 3 * s * s * t * b + 3 * s * t * t * c + t**3 * d
     pieces = np.concatenate([knots[:, :-1], knots[:, 1:]], 2)
-    return pieces.reshape(-1, 4), np.repeat(wire, steps)
+    return pieces.reshape(-1, 4), np.repeat(owner, steps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -38,13 +39,15 @@ class GraphIndex:
     @classmethod
     def of(cls, graph: Graph) -> GraphIndex:
         """Index a graph."""
-        counts = [len(card.nodes) for card in graph.cards]
+        cards, wires = graph.cards, graph.wires
+        ptr = np.zeros(len(cards) + 1, np.int64)
+        ptr[1:] = np.cumsum(np.fromiter((len(card.nodes) for card in cards), np.int64, len(cards)))
         return cls(
-            np.asarray([card.born for card in graph.cards], np.int64),
-            np.cumsum([0, *counts]).astype(np.int64),
-            np.fromiter((n for card in graph.cards for n in card.nodes), np.int64, sum(counts)),
-            np.asarray([wire.source for wire in graph.wires], np.int64),
-            np.asarray([wire.target for wire in graph.wires], np.int64),
+            np.fromiter((card.born for card in cards), np.int64, len(cards)),
+            ptr,
+            np.fromiter(chain.from_iterable(card.nodes for card in cards), np.int64, int(ptr[-1])),
+            np.fromiter((wire.source for wire in wires), np.int64, len(wires)),
+            np.fromiter((wire.target for wire in wires), np.int64, len(wires)),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QImage, QWheelEvent
@@ -170,11 +171,11 @@ def test_the_eye_stays_when_the_graph_grows(canvas: Canvas) -> None:
     before = {key: canvas.anchor(key) for key in graph.index}
     canvas.zoom(1.0)
     moved = Layout(
-        layout.boxes + [500.0, 90.0, 0.0, 0.0],
+        layout.boxes + np.asarray([500.0, 90.0, 0.0, 0.0]),
         layout.forward_ptr,
-        layout.forward_xy + [500.0, 90.0],
+        layout.forward_xy + np.asarray([500.0, 90.0]),
         layout.gradient_ptr,
-        layout.gradient_xy + [500.0, 90.0],
+        layout.gradient_xy + np.asarray([500.0, 90.0]),
         layout.stub,
         layout.forward_label,
         layout.gradient_label,
@@ -261,8 +262,6 @@ def test_minimap_appears_for_many_cards_and_moves_the_eye(canvas: Canvas, qtbot:
 
 
 def _row(count: int) -> tuple[Graph, Layout]:
-    import numpy as np
-
     cards = tuple(Card(f"op:{i}", "op", f"op {i}", width=120, height=40) for i in range(count))
     boxes = np.asarray([(200.0 * i, 0.0, 120.0, 40.0) for i in range(count)])
     none, start = np.zeros((0, 2)), np.zeros(1, np.int64)

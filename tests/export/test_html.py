@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -45,7 +46,8 @@ def test_too_long_a_recording_is_refused_in_words() -> None:
 def in_browser(tmp_path: Path, page: str, script: str) -> Any:
     """Load a page from disk in headless Chromium and give what an expression says there."""
     assert BROWSER is not None
-    probe = f"<script>document.documentElement.setAttribute('data-told', encodeURIComponent(JSON.stringify({script})))</script>"
+    told = f"encodeURIComponent(JSON.stringify({script}))"
+    probe = f"<script>document.documentElement.setAttribute('data-told', {told})</script>"
     file = tmp_path / "player.html"
     file.write_text(page.replace("</body>", probe + "</body>"), "utf-8")
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
@@ -58,8 +60,6 @@ def in_browser(tmp_path: Path, page: str, script: str) -> Any:
     )
     found = re.search(r'data-told="([^"]*)"', done.stdout)
     assert found, done.stdout[:400]
-    from urllib.parse import unquote
-
     return json.loads(unquote(found[1]))
 
 

@@ -77,7 +77,9 @@ def test_each_state_has_a_sign_beside_its_colour() -> None:
     assert any(isinstance(s, Poly) and s.closed and s.fill == LIGHT.accent_text for s in running), "a triangle"
     done = card(now, "op:6")
     assert any(isinstance(s, Poly) and not s.closed and s.stroke == LIGHT.ink("gradient") for s in done), "a tick"
-    assert any(isinstance(s, Rect) and s.stroke == LIGHT.freed and s.fill is None and s.dash for s in done), "hollow chip"
+    assert any(isinstance(s, Rect) and s.stroke == LIGHT.freed and s.fill is None and s.dash for s in done), (
+        "hollow chip"
+    )
     assert any(isinstance(s, Poly) and s.stroke == LIGHT.freed and len(s.points) == 2 for s in done), "struck"
 
 
@@ -134,17 +136,20 @@ def test_a_travelling_gradient_moves_with_alpha_and_ends_where_it_rests() -> Non
 
 def test_reduced_motion_does_not_travel() -> None:
     trace = recording()
-    assert scene(trace, 9, alpha=0.2, reduced_motion=True).shapes() == scene(trace, 9, alpha=1.0, reduced_motion=True).shapes()
+    assert (
+        scene(trace, 9, alpha=0.2, reduced_motion=True).shapes()
+        == scene(trace, 9, alpha=1.0, reduced_motion=True).shapes()
+    )
 
 
 def test_slot_is_empty_then_written_then_holds_the_gradient() -> None:
     trace = recording()
     empty, written, held = (card(scene(trace, step), "leaf:3") for step in (10, 11, 13))
     assert "None" in texts(empty)
-    assert [s.marks for s in empty if isinstance(s, Cells)][0] == "ooo"
+    assert next(s.marks for s in empty if isinstance(s, Cells)) == "ooo"
     assert "+=" in texts(written)
     assert any(isinstance(s, Rect) and s.fill == LIGHT.gradient_fill for s in written)
-    assert [s.marks for s in held if isinstance(s, Cells)][0] == "..."
+    assert next(s.marks for s in held if isinstance(s, Cells)) == "..."
     assert any(text.startswith("‖") for text in texts(held))
 
 

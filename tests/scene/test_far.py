@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -32,15 +34,22 @@ def test_cards_and_wires_in_a_box(composer: Composer) -> None:
 @pytest.mark.parametrize("steps", [1, 6])
 def test_pieces_follow_their_routes(composer: Composer, steps: int) -> None:
     layout = placed()[1]
-    pieces = composer.far.fine if steps == 6 else composer.far.coarse
     for wire in range(7):
-        lines, owner = pieces.of(np.asarray([wire]))
+        lines, owner = composer.far.pieces(np.asarray([wire]), steps)
         route = layout.forward_xy[layout.forward_ptr[wire] : layout.forward_ptr[wire + 1]]
         assert owner.tolist() == [wire] * steps
         assert lines[0, :2] == pytest.approx(route[0])
         assert lines[-1, 2:] == pytest.approx(route[-1])
         assert lines[1:, :2] == pytest.approx(lines[:-1, 2:])
-    assert len(pieces.of(np.arange(7))[0]) == 7 * steps
+    assert composer.far.pieces(np.arange(7), steps)[1].tolist() == np.repeat(np.arange(7), steps).tolist()
+
+
+def test_a_wire_with_only_a_gradient_is_drawn_by_that(composer: Composer) -> None:
+    graph, layout = placed()
+    only_back = replace(layout, forward_ptr=np.zeros(8, np.int64), forward_xy=np.zeros((0, 2)))
+    lines, owner = Composer(recording(), graph, only_back, LIGHT).far.pieces(np.arange(7), 1)
+    assert owner.tolist() == [1, 2, 3, 4, 6]
+    assert lines[0].tolist() == [*layout.gradient_xy[0], *layout.gradient_xy[3]]
 
 
 def test_pick_gives_the_row_the_card_or_nothing(composer: Composer) -> None:
