@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QHelpEvent,
@@ -25,6 +27,7 @@ from gradviz.graph.model import Graph, Layout
 from gradviz.player.view import ViewState
 from gradviz.scene.compose import Composer, Scene
 from gradviz.scene.describe import told
+from gradviz.scene.moment import find_card
 from gradviz.scene.shapes import Box
 from gradviz.scene.theme import load_theme
 from gradviz.scene.walk import neighbour
@@ -86,10 +89,14 @@ class Canvas(QWidget):
 
     # ---- what is shown
 
-    def set_graph(self, graph: Graph, layout: Layout) -> None:
-        """Show another graph or layout. The eye stays with what it saw; the first graph of a recording is fitted."""
+    def set_graph(self, graph: Graph, layout: Layout, provisional: int | None = None) -> None:
+        """Show another graph or layout. The eye stays with what it saw; the first graph of a recording is fitted.
+
+        Cards from `provisional` on are shown faintly: the program is still running, and they may move.
+        """
         old = self.composer
         self.composer = Composer(self.session.trace, graph, layout, load_theme(self.session.view.theme))
+        self.composer.provisional = provisional
         self._levels.forget()
         self._scene = None
         if self._fresh or old is None or not old.graph.cards:
@@ -102,6 +109,15 @@ class Canvas(QWidget):
         if len(graph.cards) > CROWD:
             self._slices.start()
         self._name()
+        self.update()
+
+    def set_hits(self, keys: Iterable[str]) -> None:
+        """Mark what a search found; keys as in selections."""
+        if self.composer is None:
+            return
+        graph = self.composer.graph
+        self.composer.hits = frozenset(i for i in (find_card(graph, key) for key in keys) if i is not None)
+        self._scene = None
         self.update()
 
     def scene(self) -> Scene | None:

@@ -145,6 +145,7 @@ class Levels:
         theme, moment = scene.moment.theme, scene.moment
         marks = [(moment.now, theme.accent, 3.0), (moment.card(moment.view.selection), theme.selection, 2.0)]
         marks.append((moment.card(moment.view.hover), theme.selection, 1.0))
+        marks += [(hit, theme.freed, 2.0) for hit in scene.composer.hits]
         for card, name, line in marks:
             if card is None:
                 continue

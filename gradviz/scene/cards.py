@@ -31,13 +31,15 @@ TALL_FOLD = 72.0
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a card stands out at this moment: `now`: the step happens in it; `chosen`, `lit`: selected, next to it."""
+    """How a card stands out at this moment: `now`: the step happens in it; `chosen`, `lit`: selected, next to it;
+    `hit`: found by the search."""
 
     code: int
     now: bool = False
     chosen: bool = False
     hover: bool = False
     lit: bool = False
+    hit: bool = False
     opacity: float = 1.0
 
 
@@ -57,6 +59,8 @@ def _halo(theme: Theme, box: Box, look: Look) -> Iterator[Shape]:
     elif look.now:
         color = theme.gradient if look.code == RUNNING else theme.forward
         yield from glow(x, y, w, h, color, RADIUS)
+    if look.hit:
+        yield Rect(x - 6, y - 6, w + 12, h + 12, theme.current_line, theme.freed, 1.5, RADIUS + 6)
     if look.chosen:
         yield Rect(x - 5, y - 5, w + 10, h + 10, None, theme.selection, 2.0, RADIUS + 5)
     elif look.hover:

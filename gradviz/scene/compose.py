@@ -31,6 +31,8 @@ from gradviz.scene.wires import (
 from gradviz.trace import Frame, Trace
 
 CACHE = 6000
+FAINT = 0.6
+"""Opacity of what may still move."""
 GHOST_PLACES = 300
 """Up to so many cards, the places of cards that are not born yet are shown faintly."""
 
@@ -45,7 +47,15 @@ class Composer:
         self.index = GraphIndex.of(graph)
         self.far = Far(graph, layout, self.index)
         self.runs = Runs(trace)
+        self.hits: frozenset[int] = frozenset()
+        """Cards that a search found."""
+        self.provisional: int | None = None
+        """From this card on, places are not final yet: the program is still running."""
         self._cache: dict[object, Any] = {}
+
+    def tentative(self, card: int) -> bool:
+        """Whether a card's place may still change."""
+        return self.provisional is not None and card >= self.provisional
 
     def recolor(self, theme: Theme) -> None:
         """Go on in another theme."""
@@ -162,7 +172,8 @@ class Scene:
         now = moment.now == i
         newborn = now and moment.motion < 1.0 and moment.graph.cards[i].born == moment.frame.step
         opacity = 0.2 + 0.8 * ease(moment.motion) if newborn else 1.0
-        look = Look(code, now, self._chosen == i, self._hover == i, i in moment.lit, opacity)
+        opacity *= FAINT if self.composer.tentative(i) else 1.0
+        look = Look(code, now, self._chosen == i, self._hover == i, i in moment.lit, i in self.composer.hits, opacity)
         x, y, w, h = (float(v) for v in self.composer.layout.boxes[i])
         if now or (moment.motion < 1.0 and moment.graph.cards[i].kind == "leaf"):
             return tuple(card_shapes(moment, i, (x, y, w, h), look))
@@ -239,9 +250,10 @@ class Scene:
 
     def _wire_opacity(self, i: int) -> float:
         """Wires of the selected card stand out where there are many."""
+        base = FAINT if self.composer.tentative(self.moment.graph.wires[i].target) else 1.0
         if self._chosen is None and self._hover is None:
-            return 1.0
-        return 1.0 if self._wire_chosen(i) or len(self.moment.graph.wires) < 12 else 0.45
+            return base
+        return base if self._wire_chosen(i) or len(self.moment.graph.wires) < 12 else 0.45 * base
 
 
 def compose(

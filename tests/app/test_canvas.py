@@ -226,6 +226,23 @@ def test_themes_differ_and_text_follows_the_level(canvas: Canvas) -> None:
     assert canvas.level == "far"
 
 
+def test_hits_of_a_search_stand_out(canvas: Canvas) -> None:
+    before = picture(canvas)
+    canvas.set_hits(["node:5", "nonsense"])
+    found = picture(canvas)
+    assert found != before
+    canvas.set_hits([])
+    assert picture(canvas) == before
+
+
+def test_what_may_still_move_is_faint(canvas: Canvas) -> None:
+    final = picture(canvas)
+    canvas.set_graph(*placed(), provisional=4)
+    assert picture(canvas) != final
+    canvas.set_graph(*placed())
+    assert picture(canvas) == final
+
+
 def test_names_for_screen_readers(canvas: Canvas) -> None:
     assert "8" in canvas.accessibleName()
     canvas.session.update(selection="op:6")
