@@ -1,0 +1,410 @@
+"""The bottom panel: all steps on four tracks, with a playhead that can be dragged."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QFocusEvent,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPixmap,
+    QPolygonF,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from gradviz.app.fonts import load_fonts
+from gradviz.app.paint import color, font, pen
+from gradviz.app.track_paint import LEFT, ROWS, TOP, Picture, paint_chip, paint_tracks
+from gradviz.app.tracks import Tracks
+from gradviz.explain import Words, narrate, step_label
+from gradviz.player.view import ViewState
+from gradviz.scene.theme import load_theme
+from gradviz.session import Session
+from gradviz.trace.values import number
+
+WIDEST = 48.6
+"""Pixels a step takes where there is room enough."""
+RIGHT = 24
+FUTURE = 0.36
+"""Opacity of what has not happened yet."""
+_REPAINT = ("step", "selection", "search", "language", "theme", "presenter")
+
+
+class Timeline(QWidget):
+    """Shows `session`; a click, a drag of the playhead or an arrow key sets `session.view.step`.
+
+    The wheel zooms at the cursor, with Shift (or a horizontal wheel) it pans; a double click shows all again.
+    """
+
+    moved = Signal()
+    """Another part of the recording is in view."""
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        load_fonts()
+        self.session = session
+        self.tracks = Tracks(session.trace)
+        self.hits: frozenset[int] = frozenset()
+        self._scale: float | None = None
+        self._first = 0.0
+        self._pictures: tuple[object, QPixmap] | None = None
+        self._dragging = False
+        self._pan: QPoint | None = None
+        self._reader = QTimer(self)
+        self._reader.setInterval(0)
+        self._reader.timeout.connect(self._read)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setMinimumHeight(168)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self._name()
+        self.destroyed.connect(session.listen(self._changed))
+        self._read()
+
+    def sizeHint(self) -> QSize:
+        """Room for the four tracks."""
+        return QSize(900, 212)
+
+    # ---- following the session
+
+    def _changed(self, old: ViewState, new: ViewState) -> None:
+        if old.revision != new.revision:
+            self.tracks = Tracks(self.session.trace)
+            self._scale, self._first, self.hits = None, 0.0, frozenset()
+        if old.revision != new.revision or old.events != new.events or old.steps != new.steps:
+            self._read()
+        if old.step != new.step and not self._dragging:
+            self._reveal(new.step)
+        if any(getattr(old, name) != getattr(new, name) for name in _REPAINT):
+            self._name()
+            self.update()
+
+    def _read(self) -> None:
+        if self.tracks.grow():
+            self._reader.stop()
+        else:
+            self._reader.start()
+        self._pictures = None
+        self.update()
+
+    def set_hits(self, steps: frozenset[int]) -> None:
+        """Mark the steps that a search found."""
+        self.hits = steps
+        self.update()
+
+    def _name(self) -> None:
+        view = self.session.view
+        words = Words(view.language)
+        self.setAccessibleName(words("ui.timeline.name"))
+        self.setAccessibleDescription(words("ui.timeline.step", step=f"{view.step:,}", steps=f"{view.steps:,}"))
+
+    # ---- places
+
+    def scale(self) -> float:
+        """Pixels that one step takes."""
+        return self._fitting() if self._scale is None else self._scale
+
+    def _fitting(self) -> float:
+        return min(WIDEST, max(1.0, self.width() - LEFT - RIGHT) / max(1, self.session.view.steps + 0.5))
+
+    def x_of(self, step: float) -> float:
+        """Where the middle of a step is."""
+        return LEFT + (step - self._first) * self.scale()
+
+    def step_at(self, x: float) -> int:
+        """The step at a place, inside the recording."""
+        step = round((x - LEFT) / self.scale() + self._first)
+        return max(0, min(step, self.session.view.steps))
+
+    def zoom(self, factor: float, x: float | None = None) -> None:
+        """Make steps wider (factor > 1) or narrower around a place; never narrower than all of them need."""
+        at = self.x_of(self.session.view.step) if x is None else x
+        under = (at - LEFT) / self.scale() + self._first
+        scale = min(WIDEST * 1.6, self.scale() * factor)
+        if scale <= self._fitting():
+            self.show_all()
+            return
+        self._scale = scale
+        self._look(under - (at - LEFT) / scale)
+
+    def show_all(self) -> None:
+        """The whole recording in view."""
+        self._scale = None
+        self._look(0.0)
+
+    def _look(self, first: float) -> None:
+        room = max(1.0, self.width() - LEFT - RIGHT) / self.scale()
+        self._first = max(0.0, min(first, self.session.view.steps + 0.5 - room)) if self._scale else 0.0
+        self.update()
+        self.moved.emit()
+
+    def _reveal(self, step: int) -> None:
+        if self._scale is None:
+            return
+        room = max(1.0, self.width() - LEFT - RIGHT) / self._scale
+        if not self._first <= step <= self._first + room:
+            self._look(step - room / 3)
+
+    # ---- painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Past solid, future faint, from one picture; then what depends on the step."""
+        view = self.session.view
+        theme = load_theme(view.theme)
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), color(theme.panel))
+        self._captions(painter)
+        if not self.tracks.steps:
+            self._empty(painter)
+            return
+        picture = self._picture()
+        x = self.x_of(view.step)
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
+        painter.setClipRect(QRectF(LEFT - 14, 0, max(0.0, x - LEFT + 14), self.height()))
+        painter.drawPixmap(0, 0, picture)
+        painter.setClipRect(QRectF(max(x, LEFT - 14), 0, self.width(), self.height()))
+        painter.setOpacity(FUTURE)
+        painter.drawPixmap(0, 0, picture)
+        painter.setOpacity(1.0)
+        painter.setClipping(False)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._mark_hits(painter)
+        self._playhead(painter, x)
+        self._here(painter, x)
+
+    def _geometry(self) -> Picture:
+        view = self.session.view
+        return Picture(
+            self.tracks,
+            load_theme(view.theme),
+            self.width(),
+            self.height(),
+            self.scale(),
+            self._first,
+            lambda step: step_label(self.session.trace, step),
+            Words(view.language),
+        )
+
+    def _picture(self) -> QPixmap:
+        """The tracks without the playhead; made anew when anything but the step changes."""
+        view, ratio = self.session.view, self.devicePixelRatioF()
+        key = (self.size(), ratio, self.scale(), self._first, view.theme, view.language, self.tracks.steps)
+        if self._pictures is None or self._pictures[0] != key:
+            pixmap = QPixmap(self.size() * ratio)
+            pixmap.setDevicePixelRatio(ratio)
+            pixmap.fill(Qt.GlobalColor.transparent)
+            painter = QPainter(pixmap)
+            paint_tracks(painter, self._geometry())
+            painter.end()
+            self._pictures = (key, pixmap)
+        return self._pictures[1]
+
+    def _captions(self, painter: QPainter) -> None:
+        view = self.session.view
+        theme, words = load_theme(view.theme), Words(view.language)
+        painter.setFont(font("sans", 12, 400))
+        painter.setPen(color(theme.text_dim))
+        for name, (top, height) in ROWS.items():
+            box = QRectF(18, self._y(top), LEFT - 30, height)
+            text = painter.fontMetrics().elidedText(
+                words(f"ui.timeline.{name}"), Qt.TextElideMode.ElideRight, int(box.width())
+            )
+            painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
+        said = words("ui.timeline.step", step=f"{view.step:,}", steps=f"{view.steps:,}")
+        painter.setPen(color(theme.text))
+        painter.drawText(
+            QRectF(0, 8, self.width() - 18, 18), Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, said
+        )
+        if self.hasFocus():
+            painter.setPen(pen(theme.forward, 1.0, 1.5, ()))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRect(QRectF(0.75, 0.75, self.width() - 1.5, self.height() - 1.5))
+
+    def _y(self, top: float) -> float:
+        return self._geometry().y(top)
+
+    def _empty(self, painter: QPainter) -> None:
+        painter.setPen(color(load_theme(self.session.view.theme).text_faint))
+        box = QRectF(LEFT, TOP, self.width() - LEFT - RIGHT, self.height() - TOP - 12)
+        flags = int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap)
+        painter.drawText(box, flags, Words(self.session.view.language)("ui.timeline.empty"))
+
+    def _mark_hits(self, painter: QPainter) -> None:
+        theme = load_theme(self.session.view.theme)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(color(theme.selection))
+        for place in {round(self.x_of(step)) for step in self.hits}:
+            if LEFT - 14 <= place <= self.width():
+                painter.drawEllipse(QPointF(place, self._y(TOP) - 4), 2.0, 2.0)
+
+    def _playhead(self, painter: QPainter, x: float) -> None:
+        theme = load_theme(self.session.view.theme)
+        fault = self.session.trace.kind(self.session.view.step) == "fault"
+        ink = theme.error if fault else theme.text
+        painter.setPen(pen(ink, 1.0, 2.0, ()))
+        painter.drawLine(QPointF(x, 12), QPointF(x, self.height() - 14))
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(color(ink))
+        head = [QPointF(x - 7, 4), QPointF(x + 7, 4), QPointF(x + 7, 11), QPointF(x, 18), QPointF(x - 7, 11)]
+        painter.drawPolygon(QPolygonF(head))
+
+    def _here(self, painter: QPainter, x: float) -> None:
+        """What the playhead stands on, said in full: the chip, each leaf's norm, the bytes kept."""
+        geometry, view = self._geometry(), self.session.view
+        if view.step:
+            paint_chip(painter, geometry, view.step, current=True)
+        room = self.width() - x
+        align = Qt.AlignmentFlag.AlignLeft if room > 190 else Qt.AlignmentFlag.AlignRight
+        left = x + 6 if room > 190 else x - 190
+        painter.setFont(font("mono", 10, 400))
+        for text, ink, y in self._leaf_texts(geometry) + [self._bytes_text(geometry)]:
+            if not text:
+                continue
+            width = painter.fontMetrics().horizontalAdvance(text)
+            at = left - 2 if align == Qt.AlignmentFlag.AlignLeft else x - width - 8
+            painter.fillRect(QRectF(at, y - 13, width + 4, 13), color(geometry.theme.panel, 0.82))
+            painter.setPen(color(ink))
+            painter.drawText(QRectF(left, y - 13, 184, 13), align | Qt.AlignmentFlag.AlignVCenter, text)
+
+    def _leaf_texts(self, geometry: Picture) -> list[tuple[str, str, float]]:
+        texts: list[tuple[str, str, float]] = []
+        taken: list[float] = []
+        for (leaf, norm), ink in zip(geometry.norms_at(self.session.view.step), geometry.leaf_inks(), strict=True):
+            if norm != norm:
+                continue
+            y = geometry.stair_y(norm) - 1
+            while any(abs(y - other) < 12 for other in taken):
+                y -= 12
+            if y < self._y(TOP) + 60:
+                continue
+            taken.append(y)
+            texts.append((f"{self._leaf_name(leaf)} {number(norm, 2 if norm >= 0.01 else 4)}", ink, y))
+        return texts
+
+    def _leaf_name(self, leaf: int) -> str:
+        if leaf < 0:
+            return Words(self.session.view.language)("ui.timeline.all_leaves")
+        return self.session.trace.name(leaf) or f"#{leaf}"
+
+    def _bytes_text(self, geometry: Picture) -> tuple[str, str, float]:
+        trace, step = self.session.trace, self.session.view.step
+        held = self.session.frame.held_bytes
+        words = Words(self.session.view.language)
+        begun = int((trace.pass_step.view <= step).sum())
+        kept = begun and trace.passes[begun - 1].retain_graph and held
+        key = "ui.timeline.kept_retained" if kept else "ui.timeline.kept"
+        text = words(key, bytes=bytes_text(held)) if held or begun else ""
+        return text, geometry.theme.saved, geometry.held_y(held) - 2
+
+    # ---- hands
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Take the playhead, or with the middle button the tracks."""
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._dragging = True
+            self._scrub(event.position().x())
+        elif event.button() == Qt.MouseButton.MiddleButton:
+            self._pan = event.position().toPoint()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Scrub or pan; else say that a step can be clicked."""
+        if self._dragging:
+            self._scrub(event.position().x())
+        elif self._pan is not None:
+            here = event.position().toPoint()
+            self._look(self._first - (here.x() - self._pan.x()) / self.scale())
+            self._pan = here
+        else:
+            near = abs(event.position().x() - self.x_of(self.session.view.step)) < 7
+            self.setCursor(Qt.CursorShape.SizeHorCursor if near else Qt.CursorShape.ArrowCursor)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Let go."""
+        self._dragging, self._pan = False, None
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Show the whole recording."""
+        self.show_all()
+
+    def _scrub(self, x: float) -> None:
+        if self._scale is not None and not LEFT <= x <= self.width() - RIGHT:
+            self._look(self._first + (x - (LEFT if x < LEFT else self.width() - RIGHT)) / self.scale() / 4)
+        self._go(self.step_at(x))
+
+    def _go(self, step: int) -> None:
+        step = max(0, min(step, self.session.view.steps))
+        self.session.update(step=step, alpha=1.0, playing=False)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Zoom at the cursor; with Shift or sideways, pan."""
+        turn, sideways = event.angleDelta().y(), event.angleDelta().x()
+        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier or abs(sideways) > abs(turn):
+            self._look(self._first - (sideways or turn) / 2 / self.scale())
+        elif turn:
+            self.zoom(1.0015**turn, event.position().x())
+        event.accept()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Arrows, Home, End; + and - zoom, 0 shows all."""
+        step, key = self.session.view.step, event.key()
+        moves = {Qt.Key.Key_Right: step + 1, Qt.Key.Key_Left: step - 1, Qt.Key.Key_Home: 0}
+        moves[Qt.Key.Key_End] = self.session.view.steps
+        if key in moves:
+            self._go(moves[Qt.Key(key)])
+        elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus):
+            self.zoom(1 / 1.5 if key == Qt.Key.Key_Minus else 1.5)
+        elif key == Qt.Key.Key_0:
+            self.show_all()
+        else:
+            super().keyPressEvent(event)
+
+    def event(self, event: QEvent) -> bool:
+        """Tooltips tell the step under the cursor."""
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            QToolTip.showText(event.globalPos(), self.tip(event.pos().x(), event.pos().y()), self)
+            return True
+        return super().event(event)
+
+    def tip(self, x: float, y: float) -> str:
+        """What is said about the place under the cursor."""
+        words = Words(self.session.view.language)
+        for name, (top, height) in ROWS.items():
+            if x < LEFT - 14 and self._y(top) <= y <= self._y(top) + height:
+                return words(f"ui.timeline.{name}_tip")
+        if not self.tracks.steps or x < LEFT - 14:
+            return ""
+        step = self.step_at(x)
+        head = words("ui.timeline.step", step=f"{step:,}", steps=f"{self.session.view.steps:,}")
+        if not step:
+            return head
+        said = narrate(self.session.trace, step, self.session.view.language)
+        return f"{head} · {step_label(self.session.trace, step)}\n{said.title}"
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Keep inside the recording."""
+        self._look(self._first)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Show that keys go here."""
+        super().focusInEvent(event)
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Show that they go elsewhere."""
+        super().focusOutEvent(event)
+        self.update()
+
+
+def bytes_text(count: int) -> str:
+    """`104 B`, `1.2 KB`, `3.4 MB`: powers of 1024."""
+    size, unit = float(count), "B"
+    for unit in ("B", "KB", "MB", "GB", "TB"):
+        if size < 1024 or unit == "TB":
+            break
+        size /= 1024
+    return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"

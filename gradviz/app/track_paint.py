@@ -1,0 +1,290 @@
+"""The four tracks painted for a stretch of steps: chips while they fit, bars when not, stairs, brackets, marks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QPainter, QPainterPath, QPolygonF
+
+from gradviz.app.paint import color, font, pen
+from gradviz.app.tracks import (
+    BACKWARD_ROW,
+    FAULT,
+    FAULT_BACK,
+    FORWARD_ROW,
+    LEAF,
+    NODE,
+    OP,
+    ROW_OF,
+    SEED,
+    Floats,
+    Ints,
+    Tracks,
+    bars,
+)
+from gradviz.explain import Words
+from gradviz.scene.theme import Theme, mix
+
+LEFT = 121
+"""Where step 0 is when the view begins there."""
+TOP = 32
+ROWS: dict[str, tuple[float, float]] = {
+    "forward": (32, 24),
+    "backward": (72, 24),
+    "leaves": (110, 46),
+    "saved": (166, 30),
+}
+"""Name -> top and height of each track, at a height of `TALL`."""
+TALL = 212
+CHIP_FROM = 26.0
+"""Fewest pixels a step needs for a chip with a label."""
+BAR = 3
+"""Pixels of a bar, its gap included."""
+STEEP = 50.0
+"""Norms further apart than this are shown on a logarithmic scale."""
+_TOKENS = {OP: "forward", SEED: "gradient", NODE: "gradient", LEAF: "leaf", FAULT: "error", FAULT_BACK: "error"}
+_DASHES: tuple[tuple[float, ...], ...] = ((), (6.0, 3.0), (2.0, 2.0), (8.0, 2.0, 2.0, 2.0))
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What is painted, how large, and from where to where."""
+
+    tracks: Tracks
+    theme: Theme
+    width: int
+    height: int
+    scale: float
+    first: float
+    label: Callable[[int], str]
+    words: Words
+
+    def x(self, step: float) -> float:
+        """Middle of a step."""
+        return LEFT + (step - self.first) * self.scale
+
+    def y(self, top: float) -> float:
+        """A height of the drawing in pixels of this one: rows move apart in a tall panel and together in a low one."""
+        return TOP + (top - TOP) * max(0.6, min((self.height - TOP) / (TALL - TOP), 1.5))
+
+    @property
+    def seen(self) -> tuple[int, int]:
+        """First and last step in view, and one more on each side."""
+        last = self.first + (self.width - LEFT) / self.scale
+        return max(0, int(self.first) - 1), min(self.tracks.steps, int(last) + 2)
+
+    @cached_property
+    def leaves(self) -> dict[int, tuple[Ints, Floats]]:
+        """The stairs to draw."""
+        return self.tracks.stairs()
+
+    def norms_at(self, step: int) -> list[tuple[int, float]]:
+        """Each stair's leaf and its norm at a step, NaN where its `.grad` is None."""
+        found = []
+        for leaf, (steps, norms) in self.leaves.items():
+            position = int(np.searchsorted(steps, step, "right"))
+            found.append((leaf, float(norms[position - 1]) if position else float("nan")))
+        return found
+
+    def leaf_inks(self) -> list[str]:
+        """A colour for each stair: shades of the leaf colour."""
+        shades = (0.0, 0.42, 0.0, 0.42, 0.2, 0.6, 0.2, 0.6)
+        return [mix(self.theme.leaf, self.theme.text, shades[i % 8]) for i in range(len(self.leaves))]
+
+    @cached_property
+    def _norm_range(self) -> tuple[float, float]:
+        known = [n[np.isfinite(n) & (n > 0)] for _, n in self.leaves.values()]
+        joined = np.concatenate(known) if known else np.zeros(0)
+        return (float(joined.min()), float(joined.max())) if joined.size else (0.0, 0.0)
+
+    def stair_y(self, norm: float) -> float:
+        """Height of a norm in its track."""
+        low, high = self._norm_range
+        top, height = ROWS["leaves"]
+        if not norm > 0 or high <= 0:
+            share = 0.0
+        elif not np.isfinite(norm):
+            share = 1.0
+        elif high / low > STEEP:
+            share = 0.08 + 0.92 * float(np.log(max(norm, low) / low) / np.log(high / low))
+        else:
+            share = norm / high
+        return self.y(top + height - 4) - share * (self.y(top + height - 4) - self.y(top + 8))
+
+    def held_y(self, held: int) -> float:
+        """Height of a number of bytes in its track."""
+        most = int(self.tracks.trace.held_bytes().max())
+        top, height = ROWS["saved"]
+        share = held / most if most else 0.0
+        return self.y(top + height - 2) - share * (self.y(top + height - 2) - self.y(top + 6))
+
+
+def paint_tracks(painter: QPainter, picture: Picture) -> None:
+    """Everything that does not depend on the step."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setClipRect(QRectF(LEFT - 14, 0, picture.width - LEFT + 14, picture.height))
+    _brackets(painter, picture)
+    _saved(painter, picture)
+    _stairs(painter, picture)
+    if picture.scale >= CHIP_FROM:
+        first, last = picture.seen
+        for step in range(max(1, first), last + 1):
+            paint_chip(painter, picture, step)
+    else:
+        _bars(painter, picture)
+    _changes(painter, picture)
+
+
+def paint_chip(painter: QPainter, picture: Picture, step: int, *, current: bool = False) -> None:
+    """One step as a chip with its label; the current one filled. Too narrow for a label: only the current one, wide."""
+    code = int(picture.tracks.kinds[step]) if step <= picture.tracks.steps else 0
+    row, token = int(ROW_OF[code]), _TOKENS.get(code)
+    if token is None:
+        return
+    top, height = ROWS["forward" if row == FORWARD_ROW else "backward"]
+    text = ("✖ " if token == "error" else "") + picture.label(step)
+    painter.setFont(font("mono", 10, 600 if current else 400))
+    width = picture.scale - 5
+    if picture.scale < CHIP_FROM:
+        width = min(110.0, painter.fontMetrics().horizontalAdvance(text) + 14)
+    box = QRectF(picture.x(step) - width / 2, picture.y(top), width, height)
+    theme = picture.theme
+    ink, fill = theme.color(token), theme.color(f"{token}_fill")
+    painter.setPen(pen(ink, 1.0, 2.0 if current else 1.0, ()))
+    painter.setBrush(color(ink if current else fill))
+    painter.drawRoundedRect(box, 4, 4)
+    painter.setPen(color(theme.panel if current else theme.ink(token)))
+    fitted = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(box.width() - 4))
+    painter.drawText(box, Qt.AlignmentFlag.AlignCenter, fitted)
+
+
+def _bars(painter: QPainter, picture: Picture) -> None:
+    tracks = picture.tracks
+    width = max(1, int(np.ceil(BAR / picture.scale)))
+    first, last = picture.seen
+    first -= first % width
+    kinds, weights = tracks.kinds[first : last + 1], tracks.weights[first : last + 1]
+    painter.setPen(Qt.PenStyle.NoPen)
+    for row, name in ((FORWARD_ROW, "forward"), (BACKWARD_ROW, "backward")):
+        top, height = ROWS[name]
+        floor = picture.y(top) + height
+        group, share, codes = bars(kinds, weights, row, 0, width)
+        for code, token in _TOKENS.items():
+            these = codes == code
+            if not these.any():
+                continue
+            lefts = [picture.x(first + g * width - 0.5) for g in group[these].tolist()]
+            wide = max(1.0, picture.scale * width - (1.0 if picture.scale * width > 2 else 0.0))
+            painter.setBrush(color(picture.theme.color(token)))
+            painter.drawRects(
+                [QRectF(x, floor - s * height, wide, s * height) for x, s in zip(lefts, share[these], strict=True)]
+            )
+    painter.setFont(font("sans", 11, 700))
+    painter.setPen(color(picture.theme.error))
+    for step in tracks.faults:
+        top, height = ROWS["backward" if tracks.kinds[step] == FAULT_BACK else "forward"]
+        box = QRectF(picture.x(step) - 8, picture.y(top) - 12, 16, 14)
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, "✖")
+
+
+def _stairs(painter: QPainter, picture: Picture) -> None:
+    theme = picture.theme
+    end = picture.x(picture.tracks.steps)
+    for i, (steps, norms) in enumerate(picture.leaves.values()):
+        steps, norms = _in_view(steps, norms, picture)
+        xs = [picture.x(s) for s in steps.tolist()]
+        ys = [picture.stair_y(n) for n in norms.tolist()]
+        line = [QPointF(picture.x(0), picture.stair_y(0.0))]
+        solid: list[list[QPointF]] = []
+        dotted = [line]
+        none = True
+        for x, y, norm in zip(xs, ys, norms.tolist(), strict=True):
+            line.append(QPointF(x, line[-1].y()))
+            if (norm != norm) != none:
+                none = norm != norm
+                line = [QPointF(line[-1])]
+                (dotted if none else solid).append(line)
+            line.append(QPointF(x, y))
+        line.append(QPointF(end, line[-1].y()))
+        ink = picture.leaf_inks()[i]
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(pen(theme.idle, 0.55, 1.2, (1.5, 3.0)))
+        for part in dotted:
+            painter.drawPolyline(QPolygonF(part))
+        painter.setPen(pen(ink, 1.0, 1.8, _DASHES[i % len(_DASHES)]))
+        for part in solid:
+            painter.drawPolyline(QPolygonF(part))
+
+
+def _in_view(steps: Ints, values: Floats, picture: Picture) -> tuple[Ints, Floats]:
+    """The changes in view and the one before; at most a few for each pixel: the last one of those holds."""
+    first, last = picture.seen
+    low = max(0, int(np.searchsorted(steps, first)) - 1)
+    steps, values = (a[low : int(np.searchsorted(steps, last, "right")) + 1] for a in (steps, values))
+    if len(steps) > 4 * picture.width:
+        pixel = (steps * picture.scale * 2).astype(np.int64)
+        keep = np.flatnonzero(np.diff(pixel, append=pixel[-1] + 1))
+        steps, values = steps[keep], values[keep]
+    return steps, values
+
+
+def _saved(painter: QPainter, picture: Picture) -> None:
+    held = picture.tracks.trace.held_bytes()[: picture.tracks.steps + 1]
+    changed = np.flatnonzero(np.diff(held, prepend=0))
+    steps, values = _in_view(changed, held[changed].astype(np.float64), picture)
+    floor = picture.held_y(0)
+    points = [QPointF(picture.x(0), floor)]
+    for step, value in zip(steps.tolist(), values.tolist(), strict=True):
+        points += [QPointF(picture.x(step), points[-1].y()), QPointF(picture.x(step), picture.held_y(int(value)))]
+    points.append(QPointF(picture.x(picture.tracks.steps), points[-1].y()))
+    area = QPainterPath()
+    area.addPolygon(QPolygonF([*points, QPointF(points[-1].x(), floor), points[0]]))
+    painter.fillPath(area, color(picture.theme.saved_fill))
+    painter.setPen(pen(picture.theme.saved, 1.0, 1.8, ()))
+    painter.drawPolyline(QPolygonF(points))
+
+
+def _changes(painter: QPainter, picture: Picture) -> None:
+    """Dashed lines where `.grad` changes outside a pass, named as long as names do not touch."""
+    theme = picture.theme
+    first, last = picture.seen
+    painter.setFont(font("mono", 10, 400))
+    free = -1e9
+    drawn: set[int] = set()
+    for step in picture.tracks.changes:
+        x = picture.x(step)
+        if not first <= step <= last or round(x / 2) in drawn:
+            continue
+        drawn.add(round(x / 2))
+        painter.setPen(pen(theme.idle, 1.0, 1.0, (3.0, 3.0)))
+        painter.drawLine(QPointF(x, 30), QPointF(x, picture.height - 14))
+        text = picture.label(step)
+        width = painter.fontMetrics().horizontalAdvance(text)
+        if x - width / 2 > free + 6 and width < 220:
+            painter.setPen(color(theme.text_dim))
+            painter.drawText(QRectF(x - width / 2 - 2, 14, width + 4, 15), Qt.AlignmentFlag.AlignCenter, text)
+            free = x + width / 2
+
+
+def _brackets(painter: QPainter, picture: Picture) -> None:
+    theme = picture.theme
+    painter.setFont(font("sans", 10, 400))
+    first, last = picture.seen
+    for bracket in picture.tracks.brackets_in(first, last, picture.scale):
+        left, right = picture.x(bracket.first - 0.42), picture.x(bracket.last + 0.42)
+        if right - left < 8:
+            continue
+        y = 27.0
+        painter.setPen(pen(theme.idle, 0.8, 1.0, ()))
+        corners = [QPointF(left, y + 4), QPointF(left, y), QPointF(right, y), QPointF(right, y + 4)]
+        painter.drawPolyline(QPolygonF(corners))
+        text = picture.words("ui.timeline.pass", number=bracket.label) if bracket.is_pass else bracket.label
+        left, right = max(left, float(LEFT - 14)), min(right, float(picture.width - 120))
+        text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, int(max(0.0, right - left)))
+        if len(text) > 1 or bracket.label == text:
+            painter.setPen(color(theme.text_dim))
+            painter.drawText(QRectF(left, y - 16, right - left, 14), Qt.AlignmentFlag.AlignCenter, text)
