@@ -1,0 +1,49 @@
+# Every target builds .venv from requirements.lock by itself. `make` alone says what there is.
+SHELL := /bin/bash
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.built-from-lock
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13)
+APT := sudo apt-get install -y libegl1 libgl1 libxkbcommon0 libxkbcommon-x11-0 libdbus-1-3 libfontconfig1 libglib2.0-0 libxcb-cursor0 libxcb-icccm4 libxcb-keysyms1 libxcb-shape0
+
+.PHONY: help setup run test lint bench shots clean
+
+help:
+	@echo "make setup   build .venv from requirements.lock and try Qt"
+	@echo "make run     open the window (FILE=prog.py or FILE=run.gradviz to open a file)"
+	@echo "make test    lint, then all tests; needs no display"
+	@echo "make lint    ruff and mypy --strict"
+	@echo "make bench   measure the start of the window beside 'import torch', and the canvas"
+	@echo "make shots   PNGs of the window into shots/"
+
+$(STAMP): requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "gradviz needs Python 3.11 or newer: install python3.11, or say make PYTHON=/path/to/python." >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "gradviz needs Python 3.11 or newer, and $(PYTHON) is not: say make PYTHON=/path/to/python." >&2; exit 1; }
+	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+	@touch $(STAMP)
+
+setup: $(STAMP)
+	@QT_QPA_PLATFORM=offscreen $(BIN)/python -c 'import PySide6.QtWidgets' || { echo "Qt lacks system libraries. On Debian and Ubuntu: $(APT)" >&2; exit 1; }
+	@$(BIN)/python -m gradviz --version
+
+run: $(STAMP)
+	$(BIN)/python -m gradviz $(FILE)
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict gradviz tests
+
+test: lint
+	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest $(ARGS)
+
+bench: $(STAMP)
+	QT_QPA_PLATFORM=$${QT_QPA_PLATFORM:-offscreen} $(BIN)/python -m tests.bench.bench $(ARGS)
+
+shots: $(STAMP)
+	QT_QPA_PLATFORM=offscreen $(BIN)/python -m gradviz.app.shots shots
+
+clean:
+	rm -rf $(VENV) build dist shots .mypy_cache .ruff_cache .pytest_cache .hypothesis
