@@ -1,0 +1,429 @@
+"""The rows of the inspector: what there is to know about a node, tensor, operation or fault at a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gradviz.app.rows import Entry, Formula, Head, Note, Numbers, Pair, Row, Swatch, Title
+from gradviz.explain import Words, fault_card, ledger, node_label, numbers, rule, tensor_label
+from gradviz.player.view import ViewState
+from gradviz.trace import Frame, Trace
+from gradviz.trace.events import Backward, Data, Fault, Grad, NodeRan, Op, Saved, Span, Tensor
+from gradviz.trace.values import number, shape_text
+
+Element = tuple[int, ...] | None
+MOST_LEAVES = 12
+_LEGEND = (
+    ("forward", "forward"),
+    ("gradient", "gradient"),
+    ("leaf", "leaf"),
+    ("saved", "saved"),
+    ("freed", "freed"),
+    ("error", "error"),
+    ("idle", "idle"),
+)
+
+
+def key_of_step(trace: Trace, step: int) -> str | None:
+    """The key of what a step is about; None at step 0."""
+    event = trace.event_at(step)
+    if isinstance(event, NodeRan):
+        leaf = trace.nodes[event.node].leaf
+        return f"node:{event.node}" if leaf is None else f"tensor:{leaf}"
+    if isinstance(event, Op):
+        return f"op:{event.id}"
+    if isinstance(event, Backward):
+        return f"pass:{event.id}"
+    if isinstance(event, Grad):
+        return f"tensor:{event.tensor}"
+    return f"fault:{event.id}" if isinstance(event, Fault) else None
+
+
+def tensor_of(key: str | None) -> int | None:
+    """The tensor that a key is about: "tensor:2", "leaf:2", "leaf:2@op:7", "result:4"; None for other keys."""
+    kind, _, rest = (key or "").partition(":")
+    ident = rest.partition("@")[0]
+    return int(ident) if kind in ("tensor", "leaf", "result", "grad") and ident.isdigit() else None
+
+
+class Facts:
+    """Answers for one step of one recording, in one language."""
+
+    def __init__(self, frame: Frame, view: ViewState, element: Element = None) -> None:
+        self.frame = frame
+        self.trace = frame.trace
+        self.view = view
+        self.words = Words(view.language)
+        self.element = element
+
+    def rows(self) -> list[Row]:
+        """What the view selects, else what its step is about; the leaves' gradients below."""
+        key = self.view.selection or key_of_step(self.trace, self.frame.step)
+        return [*self.about(key), *self.leaves()]
+
+    def about(self, key: str | None) -> list[Row]:
+        """The rows for a key; a legend where it means nothing here."""
+        tensor = tensor_of(key)
+        if tensor is not None:
+            return self.tensor(tensor) if self.trace.tensor(tensor) else self.legend()
+        kind, _, rest = (key or "").partition(":")
+        if kind == "fold":
+            return [Title(rest, "text", self._t("fold"))]
+        if not rest.isdigit():
+            return self.legend()
+        ident = int(rest)
+        tables = {"node": self.trace.nodes, "op": self.trace.ops, "pass": self.trace.passes}
+        tables["fault"] = self.trace.faults
+        if kind not in tables or ident >= len(tables[kind]):
+            return self.legend()
+        make = {"node": self.node, "op": self.op, "pass": self.backward, "fault": self.fault}[kind]
+        return make(ident)
+
+    def _t(self, key: str, **fields: object) -> str:
+        return str(self.words(f"ui.inspector.{key}", **fields))
+
+    def _line(self, span: Span | None) -> str:
+        return self._t("line", line=span[1]) if span and span[1] > 0 else ""
+
+    # ---- node
+
+    def node(self, ident: int) -> list[Row]:
+        """Derivative, gradients in and out, what it keeps."""
+        node = self.trace.nodes[ident]
+        rows: list[Row] = [Title(node.name, "gradient" if node.leaf is None else "leaf", self._node_detail(ident))]
+        rows += self._derivative(ident)
+        run = self.frame.run(ident)
+        rows += self._gradients_in(ident, run)
+        rows += self._gradients_out(ident, run)
+        rows += self._saved(ident)
+        return rows
+
+    def _node_detail(self, ident: int) -> str:
+        node = self.trace.nodes[ident]
+        op = self.trace.ops[node.op] if node.op is not None and node.op < len(self.trace.ops) else None
+        parts = []
+        made = [t for t in (op.outputs + op.writes if op else ()) if self._node_of(t) == ident]
+        if made:
+            parts.append(self._t("grad_fn_of", name=tensor_label(self.trace, made[0])))
+        elif op:
+            parts.append(self._t("left_by", name=op.name))
+        if node.leaf is not None:
+            parts.append(self._t("writes", name=tensor_label(self.trace, node.leaf)))
+        if op:
+            parts.append(self._line(op.span))
+        if node.sequence is not None:
+            parts.append(self._t("sequence", number=node.sequence))
+        parts.append(self._place(ident))
+        return " · ".join(part for part in parts if part)
+
+    def _node_of(self, tensor: int) -> int | None:
+        told = self.trace.tensor(tensor)
+        return told.node if told else None
+
+    def _place(self, ident: int) -> str:
+        state = self.frame.status(ident)
+        running = self.trace.pass_at(self.frame.step)
+        planned = running.planned if running else ()
+        if ident in planned and state in ("running", "pending", "done", "freed"):
+            place = {"number": planned.index(ident) + 1, "count": len(planned)}
+            return self._t(f"place.{state}", **place)
+        return self._t("state." + state.replace(" ", "_"))
+
+    def _derivative(self, ident: int) -> list[Row]:
+        view = rule(self.trace, ident, self.view.language)
+        rows: list[Row] = [Head(self._t("derivative"), view.origin)]
+        for label, text, tex in view.rows:
+            rows.append(Formula(tex or "", text, label) if tex else Pair(label, text))
+        if view.note:
+            rows.append(Note(view.note))
+        said = _lines(numbers(self.trace, self.frame.step, ident)) if self.frame.run(ident) else []
+        if said:
+            rows.append(Head(self._t("with_numbers")))
+            rows += [Note(line, "text", mono=True) for line in said]
+        return rows
+
+    def _gradients_in(self, ident: int, run: NodeRan | None) -> list[Row]:
+        if run is None:
+            return [Head(self._t("gradient_in")), Note(self._t("not_arrived"), "text_faint")]
+        rows: list[Row] = []
+        for data in run.gin:
+            rows += [Head(self._t("gradient_in"), _kind(data)), Numbers(data)]
+        for before, after in zip(run.gin_before or (), run.gin, strict=False):
+            if before != after:
+                rows += [Note(self._t("hook_in"), "gradient"), Numbers(before)]
+        return rows
+
+    def _gradients_out(self, ident: int, run: NodeRan | None) -> list[Row]:
+        node = self.trace.nodes[ident]
+        if node.leaf is not None:
+            return []
+        rows: list[Row] = [Head(self._t("gradient_out"))]
+        if not node.edges:
+            return [*rows, Note(self._t("no_edges"), "text_faint")]
+        for i, (target, number_) in enumerate(node.edges):
+            if target is None:
+                rows.append(Note(self._t("no_edge", input=self._input_name(ident, i)), "text_faint"))
+                continue
+            name = "→ " + self._target(target, number_)
+            rows.append(Pair(name, go=f"node:{target}", token="text_dim"))
+            if run is not None and i < len(run.gout):
+                rows.append(Numbers(run.gout[i]))
+        for before, after in zip((run.gout_before or ()) if run else (), run.gout if run else (), strict=False):
+            if before != after:
+                rows += [Note(self._t("hook_out"), "gradient"), Numbers(before)]
+        return rows
+
+    def _input_name(self, ident: int, edge: int) -> str:
+        op = self.trace.nodes[ident].op
+        inputs = self.trace.ops[op].inputs if op is not None and op < len(self.trace.ops) else ()
+        same = len(inputs) == len(self.trace.nodes[ident].edges)
+        return tensor_label(self.trace, inputs[edge]) if same else str(edge)
+
+    def _target(self, node: int, number_: int) -> str:
+        told = self.trace.nodes[node]
+        if told.leaf is not None:
+            return f"AccumulateGrad · {tensor_label(self.trace, told.leaf)}"
+        return f"{node_label(self.trace, node)}" + (f" [{number_}]" if number_ else "")
+
+    def _saved(self, ident: int) -> list[Row]:
+        node = self.trace.nodes[ident]
+        kept = [s for s in node.saved if s.kind != "none"]
+        total = sum(s.bytes for s in kept)
+        rows: list[Row] = [Head(self._t("saved"), f"{total:,} B" if total else "")]
+        if not kept:
+            return [*rows, Note(self._t("nothing_saved"))]
+        steps = self.trace.freed_step.view[self.trace.freed_node.view == ident]
+        freed = bool((steps <= self.frame.step).any())
+        rows += [self._saved_row(item, freed) for item in kept]
+        if freed:
+            step = int(steps[steps <= self.frame.step][0])
+            rows.append(Note(self._t("freed_at", step=step), "freed", go=step))
+        return rows
+
+    def _saved_row(self, item: Saved, freed: bool) -> Row:
+        if item.kind == "scalar":
+            return Pair(item.name, item.text or "")
+        name = tensor_label(self.trace, item.tensor) if item.tensor is not None else ""
+        what = " ".join(part for part in (name, shape_text(item.shape) if item.shape is not None else "") if part)
+        if item.kind == "packed":
+            what = self._t("packed")
+        state = self._t("freed") if freed else f"{item.bytes:,} B"
+        go = f"tensor:{item.tensor}" if item.tensor is not None else None
+        return Pair(item.name, what, state, "freed" if freed else "saved", "freed" if freed else "text_dim", go, freed)
+
+    # ---- tensor
+
+    def tensor(self, ident: int) -> list[Row]:
+        """Value, gradient, where it comes from; for a leaf the ledger."""
+        told = self.trace.tensor(ident, self.frame.step)
+        if told is None:
+            label = tensor_label(self.trace, ident)
+            return [Title(label, "text", self._t("not_yet"))]
+        leaf = told.is_leaf and told.requires_grad
+        rows: list[Row] = [Title(tensor_label(self.trace, ident), "leaf" if leaf else "forward", self._about(told))]
+        value = self.frame.value_data(ident)
+        rows += [Head(self._t("value"), f"{shape_text(told.shape)} {told.dtype}"), *self._content(value, "value")]
+        if told.requires_grad:
+            rows += self._grad(ident, told)
+        if leaf:
+            rows += self.ledger(ident)
+        if told.op is not None and told.op < len(self.trace.ops):
+            op = self.trace.ops[told.op]
+            rows += [Head(self._t("made_by")), Pair(op.name, "", self._line(op.span), "forward", go=f"op:{op.id}")]
+        if told.node is not None:
+            rows += [Head("grad_fn"), Pair(node_label(self.trace, told.node), token="gradient", go=f"node:{told.node}")]
+        return rows
+
+    def _about(self, told: Tensor) -> str:
+        parts = [self._t("leaf") if told.is_leaf else self._t("not_leaf")]
+        parts.append(f"requires_grad={told.requires_grad}")
+        if told.version is not None:
+            parts.append(self._t("version", number=told.version))
+        if told.device != "cpu":
+            parts.append(told.device)
+        if told.base is not None:
+            parts.append(self._t("view_of", name=tensor_label(self.trace, told.base)))
+        return " · ".join(parts)
+
+    def _content(self, data: Data | None, name: str) -> list[Row]:
+        if data is None:
+            return [Note(self._t("no_value"), "text_faint")]
+        rows: list[Row] = [Numbers(data, name, self.element if name == "grad" else None)]
+        if data.missing:
+            rows.append(Note(self._t("missing", reason=data.missing), "text_faint"))
+        stats = [(k, v) for k, v in (("min", data.low), ("max", data.high), ("mean", data.mean)) if v is not None]
+        size = len(data.shape) and max(data.shape) > 1
+        text = " · ".join(f"{k} {number(v)}" for k, v in [*stats, ("‖·‖", data.norm)] if v is not None and size)
+        if text:
+            rows.append(Note(text, "text_faint", mono=True))
+        if data.nan or data.inf:
+            rows.append(Note(self._t("not_finite", nan=f"{data.nan:,}", inf=f"{data.inf:,}"), "error"))
+        return rows
+
+    def _grad(self, ident: int, told: Tensor) -> list[Row]:
+        grad = self.frame.grad_data(ident)
+        norm = f"‖∇‖ {number(grad.norm)}" if grad is not None and grad.norm is not None else ""
+        rows: list[Row] = [Head(".grad", norm)]
+        if grad is None:
+            why = "grad_none" if told.is_leaf else "grad_not_kept"
+            return [*rows, Numbers(None), Note(self._t(why), "text_faint")]
+        return [*rows, *self._content(grad, "grad")]
+
+    def ledger(self, ident: int) -> list[Row]:
+        """Each write to a leaf's `.grad`, in order; a click leads to its step."""
+        entries = ledger(self.trace, ident, element=self.element, step=None)
+        title = self._t("ledger", name=tensor_label(self.trace, ident))
+        where = f"[{', '.join(map(str, self.element))}]" if self.element is not None else "‖·‖"
+        rows: list[Row] = [Head(title, where)]
+        if not entries:
+            return [*rows, Note(self._t("ledger_empty"), "text_faint")]
+        rows.append(Entry(self._t("step"), self._t("source"), self._t("amount"), self._t("total"), heading=True))
+        for row in entries:
+            source = " · ".join(part for part in (row.source, row.path) if part)
+            now = row.step == self.frame.step
+            rows.append(Entry(f"{row.step:,}", source, _amount(row.amount), _amount(row.total, ""), row.step, marked=now))
+        if self.element is None:
+            rows.append(Note(self._t("ledger_hint"), "text_faint"))
+        return rows
+
+    # ---- operation, pass, fault
+
+    def op(self, ident: int) -> list[Row]:
+        """What went in, what came out, which nodes it left."""
+        op = self.trace.ops[ident]
+        rows: list[Row] = [Title(op.name, "forward", " · ".join(p for p in (op.func, self._line(op.span)) if p))]
+        if op.text:
+            rows.append(Note(op.text, "text", mono=True))
+        rows += self._tensors("inputs", op.inputs)
+        if op.arguments:
+            rows.append(Head(self._t("arguments")))
+            rows += [Pair(name or str(i), text) for i, (name, text) in enumerate(op.arguments)]
+        rows += self._tensors("outputs", op.outputs)
+        if op.writes:
+            rows += self._tensors("changed_in_place", op.writes)
+        rows.append(Head(self._t("left_behind")))
+        if not op.nodes:
+            reason = self._t(f"untracked.{op.untracked}") if op.untracked else ""
+            rows.append(Note(self._t("no_node", reason=reason).strip()))
+        rows += [Pair(self.trace.nodes[n].name, "", self._place(n), "gradient", go=f"node:{n}") for n in op.nodes]
+        for tensor in op.outputs[:1] or op.writes[:1]:
+            rows += [Head(self._t("value"), tensor_label(self.trace, tensor))]
+            rows += self._content(self.frame.value_data(tensor), "value")
+        return rows
+
+    def _tensors(self, key: str, tensors: tuple[int, ...]) -> list[Row]:
+        if not tensors:
+            return []
+        rows: list[Row] = [Head(self._t(key))]
+        for tensor in tensors:
+            told = self.trace.tensor(tensor)
+            token = "leaf" if told and told.is_leaf and told.requires_grad else "text"
+            what = f"{shape_text(told.shape)} {told.dtype}" if told else ""
+            rows.append(Pair(tensor_label(self.trace, tensor), what, token=token, go=f"tensor:{tensor}"))
+        return rows
+
+    def backward(self, ident: int) -> list[Row]:
+        """The seed of a pass and what was asked of it."""
+        item = self.trace.passes[ident]
+        name = ".backward()" if item.call == "backward" else "autograd.grad()"
+        rows: list[Row] = [Title(name, "gradient", self._line(item.span))]
+        if item.text:
+            rows.append(Note(item.text, "text", mono=True))
+        for i, tensor in enumerate(item.tensors):
+            seed = item.seeds[i] if i < len(item.seeds) else None
+            rows += [Head(self._t("seed", name=tensor_label(self.trace, tensor)), _kind(seed)), Numbers(seed)]
+            if i < len(item.implicit) and item.implicit[i]:
+                rows.append(Note(self._t("implicit")))
+        rows.append(Head(self._t("asked")))
+        rows.append(Pair("retain_graph", str(item.retain_graph)))
+        rows.append(Pair("create_graph", str(item.create_graph)))
+        rows.append(Head(self._t("order"), self._t("count", count=f"{len(item.planned):,}")))
+        rows += [
+            Pair(self._target(node, 0), go=f"node:{node}", token="text_dim")
+            for node in item.planned[:MOST_LEAVES]
+            if node < len(self.trace.nodes)
+        ]
+        if len(item.planned) > MOST_LEAVES:
+            rows.append(Note(self._t("more", count=f"{len(item.planned) - MOST_LEAVES:,}"), "text_faint"))
+        return rows
+
+    def fault(self, ident: int) -> list[Row]:
+        """What went wrong, in short."""
+        fault = self.trace.faults[ident]
+        card = fault_card(self.trace, ident, self.view.language)
+        rows: list[Row] = [Title(f"✖ {fault.type}", "error", self._line(fault.span)), Note(card.title, "text")]
+        rows += [Note(text) for text in (card.fact, card.cause, card.effect) if text]
+        if fault.node is not None and fault.node < len(self.trace.nodes):
+            name = self.trace.nodes[fault.node].name
+            rows += [Head(self._t("at_node")), Pair(name, token="error", go=f"node:{fault.node}")]
+        rows += [Head(self._t("original")), Note(card.original, "text_faint", mono=True)]
+        return rows
+
+    # ---- always
+
+    def leaves(self) -> list[Row]:
+        """Each leaf that gradients can reach: how many contributions so far, and the norm."""
+        ids = [t for t in self.trace.names_of if self._is_leaf(t)]
+        if not ids:
+            return []
+        rows: list[Row] = [Head(self._t("leaf_gradients"))]
+        rows += [self._leaf(ident) for ident in ids[:MOST_LEAVES]]
+        if len(ids) > MOST_LEAVES:
+            rows.append(Note(self._t("more", count=f"{len(ids) - MOST_LEAVES:,}"), "text_faint"))
+        return rows
+
+    def _is_leaf(self, tensor: int) -> bool:
+        told = self.trace.tensor(tensor, self.frame.step)
+        return told is not None and told.is_leaf and told.requires_grad and tensor not in self.trace.grad_tensors
+
+    def _leaf(self, ident: int) -> Row:
+        name, grad, count = tensor_label(self.trace, ident), self.frame.grad_data(ident), self._contributions(ident)
+        if grad is None:
+            planned = any(
+                self.trace.nodes[n].leaf == ident for n in self.frame.planned.nonzero()[0].tolist()
+            )
+            state = self._t("waiting") if planned else ""
+            return Pair(name, state, "None", "leaf", "text_faint", f"tensor:{ident}")
+        event = self.frame.grad_event(ident)
+        writes = self.trace.events_of(self.frame.step)
+        now = any(isinstance(e, Grad) and e is event for e in writes)
+        key = "contribution_now" if now and count else "contributions"
+        text = self._t(key, before=count - 1, count=count)
+        norm = f"‖∇‖ {number(grad.norm)}" if grad.norm is not None else shape_text(grad.shape)
+        return Pair(name, text, norm, "leaf", "gradient", f"tensor:{ident}")
+
+    def _contributions(self, ident: int) -> int:
+        """Additions to a leaf's `.grad` since it was last None, zeroed or assigned."""
+        history, count = self.trace.grads.get(ident), 0
+        if history is None:
+            return 0
+        for step, index in zip(history.steps, history.indexes, strict=True):
+            if step > self.frame.step:
+                break
+            event = self.trace.events[index]
+            cause = event.cause if isinstance(event, Grad) else ""
+            count = count + 1 if cause == "accumulate" else 0 if cause in ("zero", "none", "assign") else count
+        return count
+
+    def legend(self) -> list[Row]:
+        """What the colours mean."""
+        key = "legend_empty" if not self.trace.steps else "legend"
+        rows: list[Row] = [Title(self._t("nothing"), "text", self._t(key)), Head(self._t("colours"))]
+        return [*rows, *(Swatch(token, self._t(f"colour.{name}")) for token, name in _LEGEND)]
+
+
+def _kind(data: Data | None) -> str:
+    return f"{shape_text(data.shape)} {data.dtype}" if data is not None else ""
+
+
+def _amount(value: float | None, sign: str = "+") -> str:
+    return "–" if value is None else format(value, f"{sign}.4f") if 1e-4 <= abs(value) < 1e5 else number(value)
+
+
+def _lines(said: object) -> list[str]:
+    """Text, or several of them, as lines; nothing for None."""
+    if isinstance(said, str):
+        return said.splitlines()
+    if isinstance(said, Iterable):
+        return [line if isinstance(line, str) else " ".join(str(part) for part in line) for line in said]
+    return []

@@ -1,0 +1,112 @@
+"""The right panel: everything about what is selected, else about the current step."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton, QScrollArea, QVBoxLayout, QWidget
+
+from gradviz.app.facts import Facts, key_of_step, tensor_of
+from gradviz.app.heat import HeatTable
+from gradviz.app.sheet import Sheet
+from gradviz.explain import Words
+from gradviz.player.view import ViewState
+from gradviz.scene.theme import load_theme
+from gradviz.session import Session
+from gradviz.trace.events import Data
+
+_FIELDS = ("step", "revision", "selection", "theme", "language", "events")
+
+
+class Inspector(QScrollArea):
+    """Facts of the session's selection, a table of its numbers and its plots."""
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.session = session
+        self.element: tuple[int, ...] | None = None
+        """The element of a leaf's `.grad` whose ledger is shown."""
+        self.sheet = Sheet()
+        self.table = HeatTable()
+        self.table.setMinimumHeight(240)
+        self.open_table, self.open_plots = QPushButton(), QPushButton()
+        self._plots: QWidget | None = None
+        self._build()
+        self.sheet.followed.connect(self._follow)
+        self.sheet.chosen.connect(self._choose)
+        self.destroyed.connect(session.listen(self._changed))
+        self._refresh()
+
+    def _build(self) -> None:
+        inside = QWidget()
+        self._box = QVBoxLayout(inside)
+        self._box.setContentsMargins(0, 0, 0, 0)
+        self._box.setSpacing(2)
+        self._box.addWidget(self.sheet)
+        for button, opened in ((self.open_table, self._show_table), (self.open_plots, self._show_plots)):
+            button.setCheckable(True)
+            button.setFlat(True)
+            button.toggled.connect(opened)
+            self._box.addWidget(button, 0, Qt.AlignmentFlag.AlignLeft)
+            if button is self.open_table:
+                self._box.addWidget(self.table)
+        self._box.addStretch(1)
+        self.table.hide()
+        self.setWidget(inside)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFrameShape(QScrollArea.Shape.NoFrame)
+        self.setMinimumWidth(260)
+
+    def _changed(self, old: ViewState, new: ViewState) -> None:
+        if old.selection != new.selection or old.revision != new.revision:
+            self.element = None
+        if any(getattr(old, name) != getattr(new, name) for name in _FIELDS):
+            self._refresh()
+
+    def _refresh(self) -> None:
+        view = self.session.view
+        words, theme = Words(view.language), load_theme(view.theme)
+        self.setAccessibleName(words("ui.inspector.name"))
+        self.sheet.setAccessibleName(words("ui.inspector.name"))
+        self.open_table.setText(words("ui.inspector.table"))
+        self.open_plots.setText(words("ui.inspector.plots"))
+        self.setStyleSheet(f"Inspector, Inspector > QWidget > QWidget {{ background: {theme.panel}; }}")
+        self.sheet.show_rows(Facts(self.session.frame, view, self.element).rows(), theme)
+        data = self._data()
+        self.open_table.setVisible(data is not None)
+        self.table.setVisible(data is not None and self.open_table.isChecked())
+        if self.table.isVisibleTo(self):
+            self.table.show_data(data, theme, words)
+
+    def _data(self) -> Data | None:
+        """The content that the table shows: the gradient of what was chosen there, else the value."""
+        view, frame = self.session.view, self.session.frame
+        tensor = tensor_of(view.selection or key_of_step(frame.trace, frame.step))
+        if tensor is None:
+            return None
+        grad = frame.grad_data(tensor)
+        return grad if grad is not None and self.element is not None else frame.value_data(tensor)
+
+    def _show_table(self, _: bool) -> None:
+        self._refresh()
+
+    def _show_plots(self, wanted: bool) -> None:
+        if wanted and self._plots is None:
+            from gradviz.app.plots import Plots  # pyqtgraph takes 0.4 s to import
+
+            self._plots = Plots(self.session)
+            self._plots.setMinimumHeight(260)
+            self._box.insertWidget(self._box.count() - 1, self._plots)
+        if self._plots is not None:
+            self._plots.setVisible(wanted)
+
+    def _follow(self, go: str | int) -> None:
+        if isinstance(go, int):
+            self.session.update(step=max(0, min(go, self.session.view.steps)), alpha=1.0, playing=False)
+        else:
+            self.session.update(selection=go)
+
+    def _choose(self, name: str, element: tuple[int, ...]) -> None:
+        if name == "grad":
+            self.element = None if self.element == element else element
+            self._refresh()

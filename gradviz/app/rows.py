@@ -1,0 +1,111 @@
+"""What a sheet of facts consists of: plain rows, each of which can lead to a step or a selection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gradviz.trace.events import Data
+
+Go = str | int | None
+"""Where a click leads: a selection key, a step, or nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """Name of the thing, in the colour of its meaning, and a line about it."""
+
+    text: str
+    token: str = "text"
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Beginning of a section, with a line above."""
+
+    text: str
+    right: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A name and what it is; `right` stands at the right edge."""
+
+    label: str
+    value: str = ""
+    right: str = ""
+    token: str = "text"
+    right_token: str = "text_dim"
+    go: Go = None
+    struck: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """A tensor as coloured cells, with its numbers where they fit. None: an empty slot. `name` tells clicks apart."""
+
+    data: Data | None
+    name: str = ""
+    chosen: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A paragraph."""
+
+    text: str
+    token: str = "text_dim"
+    go: Go = None
+    mono: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A formula in TeX, with the text to show should TeX fail."""
+
+    tex: str
+    text: str
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A row of the ledger: step, source, amount and running sum. `heading`: it names the columns."""
+
+    step: str
+    source: str
+    amount: str
+    total: str
+    go: Go = None
+    heading: bool = False
+    marked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Swatch:
+    """A colour and what it means."""
+
+    token: str
+    text: str
+
+
+Row = Title | Head | Pair | Numbers | Note | Formula | Entry | Swatch
+
+
+def spoken(rows: list[Row]) -> str:
+    """The rows as lines of text, for screen readers and the clipboard."""
+    return "\n".join(line for row in rows if (line := _said(row)))
+
+
+def _said(row: Row) -> str:
+    if isinstance(row, Title):
+        return f"{row.text}. {row.detail}".strip()
+    if isinstance(row, Head):
+        return f"{row.text} {row.right}".strip()
+    if isinstance(row, Pair):
+        return " ".join(part for part in (row.label, row.value, row.right) if part)
+    if isinstance(row, Entry):
+        return " ".join(part for part in (row.step, row.source, row.amount, row.total) if part)
+    if isinstance(row, Formula):
+        return f"{row.label} {row.text}".strip()
+    return "" if isinstance(row, Numbers) else row.text

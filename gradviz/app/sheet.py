@@ -1,0 +1,386 @@
+"""A sheet of facts: rows painted one below the other, some of which can be clicked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFontMetricsF, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QApplication, QSizePolicy, QToolTip, QWidget
+
+from gradviz.app.fonts import load_fonts
+from gradviz.app.formula import formula
+from gradviz.app.paint import color, font, pen
+from gradviz.app.rows import Entry, Formula, Go, Head, Note, Numbers, Pair, Row, Swatch, Title, spoken
+from gradviz.scene.heat import blocks, grid_of, magnitude, paint
+from gradviz.scene.theme import Theme, contrast, load_theme
+from gradviz.trace.events import Data
+from gradviz.trace.values import NotCaptured, number, thumbnail, to_numpy
+
+PAD = 18.0
+LABEL = 72.0
+CELL_HEIGHT = 27.0
+NARROWEST = 44.0
+"""Fewest pixels of a cell that shows its number."""
+MOST_ROWS = 8
+PICTURE = 32
+"""Rows and columns of a tensor too large for numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place that answers: where a click leads, which element it is, what its tooltip says."""
+
+    box: QRectF
+    go: Go = None
+    name: str = ""
+    element: tuple[int, ...] | None = None
+    tip: str = ""
+
+
+class Sheet(QWidget):
+    """Paints rows. `followed` tells where a click leads; `chosen` which element of which `Numbers` was clicked."""
+
+    followed = Signal(object)
+    chosen = Signal(str, object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        load_fonts()
+        self.rows: list[Row] = []
+        self.spots: list[Spot] = []
+        self.theme: Theme = load_theme("light")
+        self._focus = -1
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def show_rows(self, rows: list[Row], theme: Theme) -> None:
+        """Show other rows, or the same in other colours."""
+        if rows == self.rows and theme is self.theme:
+            return
+        self.rows, self.theme = rows, theme
+        self.setAccessibleDescription(spoken(rows))
+        self._arrange()
+        self.update()
+
+    def _arrange(self) -> None:
+        """Lay the rows out without painting, to know the height and the places that answer."""
+        self.spots = []
+        height = _Pen(None, self.theme, float(max(self.width(), 200)), self.spots).all(self.rows)
+        self.setFixedHeight(round(height))
+
+    def sizeHint(self) -> QSize:
+        """As wide as the design has it."""
+        return QSize(340, self.height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """All rows: there are a few dozen at most."""
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.fillRect(self.rect(), color(self.theme.panel))
+        _Pen(painter, self.theme, float(self.width()), []).all(self.rows)
+        links = self._links()
+        if self.hasFocus() and 0 <= self._focus < len(links):
+            painter.setPen(pen(self.theme.forward, 1.0, 1.5, ()))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(links[self._focus].box.adjusted(-3, -1, 3, 1), 3, 3)
+
+    def event(self, event: QEvent) -> bool:
+        """Another width moves everything; tooltips tell what was cut."""
+        if event.type() == QEvent.Type.Resize:
+            self._arrange()
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            spot = self._spot(QPointF(event.pos()))
+            QToolTip.showText(event.globalPos(), spot.tip if spot else "", self)
+            return True
+        return super().event(event)
+
+    def _spot(self, at: QPointF) -> Spot | None:
+        return next((spot for spot in self.spots if spot.box.contains(at)), None)
+
+    def _links(self) -> list[Spot]:
+        return [spot for spot in self.spots if spot.go is not None]
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """A hand where a click leads somewhere."""
+        spot = self._spot(event.position())
+        answers = spot is not None and (spot.go is not None or spot.element is not None)
+        self.setCursor(Qt.CursorShape.PointingHandCursor if answers else Qt.CursorShape.ArrowCursor)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Follow a row or choose an element."""
+        spot = self._spot(event.position())
+        if spot is None or event.button() != Qt.MouseButton.LeftButton:
+            return
+        if spot.go is not None:
+            self.followed.emit(spot.go)
+        elif spot.element is not None:
+            self.chosen.emit(spot.name, spot.element)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Up and down walk the links, Enter follows, Ctrl+C copies all as text."""
+        links = self._links()
+        if event.key() in (Qt.Key.Key_Down, Qt.Key.Key_Up) and links:
+            self._focus = (self._focus + (1 if event.key() == Qt.Key.Key_Down else -1)) % len(links)
+            self.update()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and 0 <= self._focus < len(links):
+            self.followed.emit(links[self._focus].go)
+        elif event.key() == Qt.Key.Key_C and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            QApplication.clipboard().setText(spoken(self.rows))
+        else:
+            super().keyPressEvent(event)
+
+
+class _Pen:
+    """Goes down the sheet row by row; without a painter it only measures and notes the spots."""
+
+    def __init__(self, painter: QPainter | None, theme: Theme, width: float, spots: list[Spot]) -> None:
+        self.painter = painter
+        self.theme = theme
+        self.width = width
+        self.spots = spots
+        self.y = 14.0
+
+    @property
+    def room(self) -> float:
+        return self.width - 2 * PAD
+
+    def all(self, rows: list[Row]) -> float:
+        draw: dict[type, Callable[..., None]] = {
+            Title: self.title,
+            Head: self.head,
+            Pair: self.pair,
+            Numbers: self.numbers,
+            Note: self.note,
+            Formula: self.formula,
+            Entry: self.entry,
+            Swatch: self.swatch,
+        }
+        for row in rows:
+            draw[type(row)](row)
+        return self.y + 14
+
+    def text(
+        self,
+        x: float,
+        room: float,
+        height: float,
+        text: str,
+        token: str,
+        face: str = "sans",
+        size: float = 12.0,
+        weight: int = 400,
+        *,
+        right: bool = False,
+        struck: bool = False,
+    ) -> float:
+        """One line, elided; gives its width. What was cut goes into a tooltip."""
+        made = font(face, size, weight)
+        metrics = QFontMetricsF(made)
+        fitted = metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(room, 0.0))
+        wide = metrics.horizontalAdvance(fitted)
+        box = QRectF(x, self.y, room, height)
+        if fitted != text:
+            self.spots.append(Spot(box, tip=text))
+        if self.painter:
+            self.painter.setFont(made)
+            self.painter.setPen(color(self.theme.color(token)))
+            side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
+            self.painter.drawText(box, side | Qt.AlignmentFlag.AlignVCenter, fitted)
+            if struck:
+                middle = self.y + height / 2
+                self.painter.drawLine(QPointF(x, middle), QPointF(x + wide, middle))
+        return wide
+
+    def link(self, top: float, go: Go) -> None:
+        if go is not None:
+            self.spots.insert(0, Spot(QRectF(PAD - 4, top, self.room + 8, self.y - top), go))
+
+    # ---- rows
+
+    def title(self, row: Title) -> None:
+        self.text(PAD, self.room, 24, row.text, row.token, "mono", 17, 700)
+        self.y += 25
+        if row.detail:
+            self.paragraph(row.detail, "text_dim", "sans", 12)
+        self.y += 4
+
+    def head(self, row: Head) -> None:
+        self.y += 8
+        if self.painter:
+            self.painter.setPen(pen(self.theme.border, 1.0, 1.0, ()))
+            self.painter.drawLine(QPointF(PAD, self.y), QPointF(self.width - PAD, self.y))
+        self.y += 8
+        wide = self.text(PAD, self.room, 20, row.text, "text_dim", weight=600)
+        self.text(PAD + wide + 8, self.room - wide - 8, 20, row.right, "text_faint", "mono", 11, right=True)
+        self.y += 23
+
+    def pair(self, row: Pair) -> None:
+        top = self.y
+        right = QFontMetricsF(font("mono", 11.0, 400)).horizontalAdvance(row.right) if row.right else 0.0
+        right = min(right, self.room * 0.5)
+        label = QFontMetricsF(font("mono", 12.0, 600)).horizontalAdvance(row.label)
+        column = max(LABEL, min(label + 12, self.room * 0.5)) if row.value else self.room - right - 8
+        self.text(PAD, column - 6, 20, row.label, row.token, "mono", 12, 600, struck=row.struck)
+        if row.value:
+            self.text(PAD + column, self.room - column - right - 8, 20, row.value, "text_dim", "sans", 12)
+        if row.right:
+            self.text(self.width - PAD - right - 1, right + 1, 20, row.right, row.right_token, "mono", 11, right=True)
+        self.y += 21
+        self.link(top, row.go)
+
+    def note(self, row: Note) -> None:
+        top = self.y
+        self.paragraph(row.text, row.token, "mono" if row.mono else "sans", 12)
+        self.y += 3
+        self.link(top, row.go)
+
+    def paragraph(self, text: str, token: str, face: str, size: float) -> None:
+        made = font(face, size, 400)
+        flags = int(Qt.TextFlag.TextWordWrap | Qt.TextFlag.TextWrapAnywhere) if face == "mono" else int(
+            Qt.TextFlag.TextWordWrap
+        )
+        box = QFontMetricsF(made).boundingRect(QRectF(PAD, self.y, self.room, 4000), flags, text)
+        if self.painter:
+            self.painter.setFont(made)
+            self.painter.setPen(color(self.theme.color(token)))
+            self.painter.drawText(QRectF(PAD, self.y, self.room, box.height() + 2), flags, text)
+        self.y += box.height() + 3
+
+    def formula(self, row: Formula) -> None:
+        ratio = self.painter.device().devicePixelRatio() if self.painter else 1.0
+        picture = formula(row.tex, self.theme.text, 16.0, ratio) if row.tex else None
+        left = PAD
+        if row.label:
+            height = picture.deviceIndependentSize().height() if picture else 20.0
+            self.text(PAD, LABEL - 6, height, row.label, "text", "mono", 12, 600)
+            left += LABEL
+        if picture is None:
+            self.text(left, self.width - PAD - left, 20, row.text, "text", "mono", 12)
+            self.y += 21
+            return
+        size = picture.deviceIndependentSize()
+        shrink = min(1.0, (self.width - PAD - left) / max(1.0, size.width()))
+        if self.painter:
+            self.painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+            box = QRectF(left, self.y, size.width() * shrink, size.height() * shrink)
+            self.painter.drawPixmap(box, picture, QRectF(picture.rect()))
+        self.spots.append(Spot(QRectF(left, self.y, size.width() * shrink, size.height()), tip=row.text))
+        self.y += max(20.0, size.height() * shrink) + 4
+
+    def entry(self, row: Entry) -> None:
+        top = self.y
+        height = 22.0
+        if row.marked and self.painter:
+            self.painter.setPen(Qt.PenStyle.NoPen)
+            self.painter.setBrush(color(self.theme.gradient_fill))
+            self.painter.drawRoundedRect(QRectF(PAD - 8, self.y, self.room + 16, height), 4, 4)
+        token = "text_faint" if row.heading else "text"
+        third, quarter = self.width - PAD - 144, self.width - PAD - 70
+        self.text(PAD, 32, height, row.step, "text_faint", "sans" if row.heading else "mono", 11)
+        self.text(PAD + 36, third - PAD - 40, height, row.source, token, "sans", 12)
+        ink = "text_faint" if row.heading else "gradient"
+        face = "sans" if row.heading else "mono"
+        self.text(third, 70, height, row.amount, ink, face, 11, right=True)
+        self.text(quarter, 70, height, row.total, token, face, 11, right=True)
+        self.y += height + 1
+        self.link(top, row.go)
+
+    def swatch(self, row: Swatch) -> None:
+        if self.painter:
+            self.painter.setPen(pen(self.theme.color(row.token), 1.0, 2.5, (4.0, 3.0) if row.token == "idle" else ()))
+            self.painter.drawLine(QPointF(PAD, self.y + 10), QPointF(PAD + 22, self.y + 10))
+        self.text(PAD + 32, self.room - 32, 20, row.text, "text_dim")
+        self.y += 21
+
+    def numbers(self, row: Numbers) -> None:
+        data = row.data
+        if data is None:
+            if self.painter:
+                self.painter.setPen(pen(self.theme.idle, 1.0, 1.0, (3.0, 3.0)))
+                self.painter.setBrush(Qt.BrushStyle.NoBrush)
+                self.painter.drawRoundedRect(QRectF(PAD + 0.5, self.y + 0.5, 64, CELL_HEIGHT - 1), 3, 3)
+            self.text(PAD, 64, CELL_HEIGHT, "     None", "idle", "mono", 11)
+            self.y += CELL_HEIGHT + 6
+            return
+        exact = _exact(data)
+        columns = exact.shape[1] if exact is not None else 0
+        if exact is not None and exact.shape[0] <= MOST_ROWS and columns * NARROWEST <= self.room:
+            self._written(row, exact, data)
+        else:
+            self._picture(data)
+        self.y += 5
+
+    def _written(self, row: Numbers, values: np.ndarray[tuple[int, int], np.dtype[np.float64]], data: Data) -> None:
+        rows, columns = values.shape
+        wide = min(74.0, (self.room + 4) / max(columns, 1)) - 4
+        colors, marks = paint(values, self.theme, magnitude(data))
+        for i in range(rows):
+            for j in range(columns):
+                box = QRectF(PAD + j * (wide + 4), self.y, wide, CELL_HEIGHT)
+                k = i * columns + j
+                element = tuple(int(n) for n in np.unravel_index(k, data.shape)) if data.shape else ()
+                tip = f"[{', '.join(map(str, element))}] = {float(values[i, j])!r}"
+                self.spots.append(Spot(box, None, row.name, element if row.name else None, tip))
+                if self.painter:
+                    self._cell(box, colors[k], marks[k], float(values[i, j]), row.chosen == element)
+            self.y += CELL_HEIGHT + 3
+
+    def _cell(self, box: QRectF, ground: str, mark: str, value: float, chosen: bool) -> None:
+        assert self.painter is not None
+        theme, painter = self.theme, self.painter
+        painter.setPen(pen(theme.selection, 1.0, 2.0, ()) if chosen else Qt.PenStyle.NoPen)
+        painter.setBrush(color(ground))
+        painter.drawRoundedRect(box, 3, 3)
+        if mark == "n":
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(Qt.BrushStyle.BDiagPattern)
+            painter.drawRoundedRect(box, 3, 3)
+        ink = max((theme.text, theme.panel), key=lambda c: contrast(c, ground))
+        text = number(value)
+        for size in (12.0, 11.0, 10.0, 9.0):
+            if QFontMetricsF(font("mono", size, 400)).horizontalAdvance(text) <= box.width() - 4:
+                break
+        else:
+            text = number(value, 2)
+        painter.setFont(font("mono", size, 400))
+        painter.setPen(color(ink))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+
+    def _picture(self, data: Data) -> None:
+        picture = thumbnail(data)
+        if picture is None or not picture.size:
+            self.text(PAD, self.room, 20, f"{data.missing or '–'}", "text_faint", "mono", 11)
+            self.y += 20
+            return
+        rows, columns = grid_of(data, PICTURE)
+        rows, columns = min(rows, picture.shape[0]), min(columns, picture.shape[1])
+        colors, _ = paint(blocks(picture, rows, columns), self.theme, magnitude(data))
+        size = min(10.0, self.room / columns)
+        if self.painter:
+            self.painter.setPen(Qt.PenStyle.NoPen)
+            for k, ground in enumerate(colors):
+                self.painter.setBrush(color(ground))
+                self.painter.drawRect(
+                    QRectF(PAD + k % columns * size, self.y + k // columns * size, size - 0.7, size - 0.7)
+                )
+        self.y += rows * size + 2
+        low, high = (number(v) if v is not None else "–" for v in (data.low, data.high))
+        self.text(PAD, self.room, 18, f"{low} … {high}", "text_faint", "mono", 11)
+        self.y += 18
+
+
+def _exact(data: Data) -> np.ndarray[tuple[int, int], np.dtype[np.float64]] | None:
+    """The content as a small matrix; None where it is large, or not kept."""
+    if int(np.prod(data.shape, dtype=np.float64)) > 256 or "complex" in data.dtype:
+        return None
+    try:
+        values = to_numpy(data).astype(np.float64)
+    except NotCaptured:
+        return None
+    if not values.size:
+        return None
+    return values.reshape(-1, values.shape[-1]) if values.ndim else values.reshape(1, 1)
