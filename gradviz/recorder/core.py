@@ -1,0 +1,96 @@
+"""What all taps of one recording share: the journal, the tables of tensors and nodes, and where each thread is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from gradviz.recorder.faults import Facts, Faults
+from gradviz.recorder.journal import Journal
+from gradviz.recorder.nodes import Nodes, Tag
+from gradviz.recorder.rules import rule
+from gradviz.recorder.snapshot import Snapshots
+from gradviz.recorder.source import Sources
+from gradviz.recorder.tensors import Entry, Tensors
+from gradviz.trace.events import Event
+
+if TYPE_CHECKING:
+    from gradviz.recorder.backward import Pass
+
+_C: Any = torch._C
+task_id: Callable[[], int] = _C._current_graph_task_id
+current_node: Callable[[], Any] = _C._current_autograd_node
+tracing = _C._get_tracing_state
+Off = _C.DisableTorchFunction
+"""Context in which the recorder reads tensors: neither the program's modes nor tensor subclasses see it."""
+
+
+class _Local(threading.local):
+    scope: int | None = None
+    hidden: int = 0
+    implicit: tuple[bool, ...] | None = None
+
+
+class Core:
+    """One recording's state. `active` is False before start, after stop, in forked children and beyond a cap."""
+
+    def __init__(
+        self, sink: Callable[[bytes], object], values: str, limit: int, max_events: int, max_bytes: int
+    ) -> None:
+        self.active = False
+        self.journal = Journal(sink, max_events, max_bytes)
+        self.sources = Sources(self.journal.trailing)
+        self.snapshots = Snapshots(values, limit)
+        self.nodes = Nodes(self.journal.gone, self._tell_rule)
+        self.tensors = Tensors(self.snapshots, self.nodes.walk)
+        self.nodes.tensors = self.tensors
+        self.faults = Faults(self)
+        self.local = _Local()
+        self.tasks: dict[int, Pass] = {}
+        self.passes: list[tuple[int, str]] = []
+        """Line and text of each pass so far."""
+        self.last_root: tuple[Entry | None, tuple[int, ...]] | None = None
+        self.problems: list[str] = []
+        """What went wrong inside the recorder itself; the program never sees it."""
+        self._threads: dict[int, int] = {}
+        self._rules: set[str] = set()
+
+    def thread(self) -> int:
+        """A small number for this thread, in first-seen order."""
+        ident = threading.get_ident()
+        known = self._threads.get(ident)
+        if known is None:
+            known = self._threads[ident] = len(self._threads)
+        return known
+
+    def where(self) -> tuple[int | None, Tag | None]:
+        """The pass and the node that this thread is running, in device threads and nested passes too."""
+        task = task_id()
+        if task == -1:
+            return None, None
+        run = self.tasks.get(task)
+        node = current_node()
+        return (None if run is None else run.id), (None if node is None else self.nodes.tag(node))
+
+    def freed_facts(self, tag: Tag) -> Facts:
+        """Who let go what a node had saved."""
+        facts: Facts = {"saved": [name for name, *_ in tag.saved]}
+        if tag.freed is not None:
+            line, text = self.passes[tag.freed]
+            facts |= {"freed_by": tag.freed, "freed_line": line, "freed_text": text}
+        return facts
+
+    def problem(self, where: str, error: Exception) -> None:
+        """Note a failure of the recorder's own; at most a hundred are kept."""
+        if len(self.problems) < 100:
+            self.problems.append(f"{where}: {type(error).__name__}: {error}"[:300])
+
+    def _tell_rule(self, name: str, batch: list[Event]) -> None:
+        if name not in self._rules:
+            self._rules.add(name)
+            found = rule(name)
+            if found is not None:
+                batch.append(found)

@@ -1,0 +1,483 @@
+"""The operations that the program calls, seen by a TorchFunctionMode: what went in, what came out, what was written to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from gradviz.recorder.classify import Kind, classify, names
+from gradviz.recorder.core import Core, Off, tracing
+from gradviz.recorder.source import Site
+from gradviz.recorder.tensors import Entry
+from gradviz.trace.events import Event, Grad, Node, Op, Warn
+
+Tensor = torch.Tensor
+_Seen = list[tuple[Any, Entry]]
+_DEEP = 4
+_WIDE = 10_000
+
+
+class Mode(TorchFunctionMode):
+    """Passes every call on unchanged and lets `Forward` look before and after."""
+
+    def __init__(self, forward: Forward) -> None:
+        super().__init__()
+        self._forward = forward
+        self._kinds: dict[Any, Kind] = {}
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kind = self._kinds.get(func)
+        if kind is None:
+            kind = self._kinds[func] = classify(func)
+        forward = self._forward
+        if kind == Kind.SKIP or not forward.core.active or tracing() is not None:
+            return func(*args, **kwargs) if kwargs else func(*args)
+        if kind <= Kind.SILENT:
+            return forward.run(kind, func, args, kwargs or {})
+        return forward.special(kind, func, args, kwargs or {})
+
+
+class Forward:
+    """Writes `Op` and what belongs to it."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self._count = 0
+        self._names: dict[Any, tuple[str, str]] = {}
+
+    # ---- one operation
+
+    def run(
+        self, kind: Kind, func: Any, args: Sequence[Any], kwargs: dict[str, Any], call: Callable[..., Any] | None = None
+    ) -> Any:
+        """Call `func` as the program would and tell of it; for an autograd.Function, `call` is its `apply`."""
+        site, frame = self.core.sources.here(2)
+        inputs = self._before(func, args, kwargs, site)
+        try:
+            result = (call or func)(*args, **kwargs)
+        except Exception as error:
+            self.failed(func, error, inputs, args, kwargs, site)
+            raise
+        self.finish(kind, func, args, kwargs, inputs, result, site, frame, custom=call is not None)
+        return result
+
+    def _before(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any], site: Site | None) -> _Seen:
+        try:
+            return self.inputs(args, kwargs, site)
+        except Exception as error:
+            self.core.problem(f"inputs of {func}", error)
+            return []
+
+    def inputs(self, args: Sequence[Any], kwargs: dict[str, Any], site: Site | None) -> _Seen:
+        """Tensors among the arguments, those that were never seen or have changed unseen told first."""
+        found: list[Any] = []
+        for arg in args:
+            if isinstance(arg, Tensor):
+                found.append(arg)
+            elif isinstance(arg, tuple | list | dict):
+                _gather(arg, found, 1)
+        if kwargs:
+            _gather(kwargs, found, 1)
+        if not found:
+            return []
+        core = self.core
+        live, seen = core.tensors.live, []
+        batch: list[Event] = []
+        with Off(), core.journal.lock:
+            for tensor in found:
+                entry = live.get(id(tensor))
+                if entry is None or entry.ref() is not tensor:
+                    entry = core.tensors.see(tensor, batch, site=site)
+                elif entry.version is not None and tensor._version != entry.version:
+                    core.tensors.value(entry, tensor, batch)
+                if entry.grad_of is not None and not entry.grad_of.grad_known:
+                    entry.grad_of.grad, entry.grad_of.grad_known = core.snapshots.of(tensor), True
+                seen.append((tensor, entry))
+            if batch:
+                core.journal.write_all(batch)
+        return seen
+
+    def failed(
+        self, func: Any, error: Exception, inputs: _Seen, args: Sequence[Any], kwargs: dict[str, Any], site: Site | None
+    ) -> None:
+        """The operation raised: tell of it and of the fault, once."""
+        core = self.core
+        if core.faults.known(error) or not core.active:
+            return
+        try:
+            with Off(), core.journal.lock:
+                name, qualified = self._named(func)
+                within, node = core.where()
+                core.journal.write(
+                    Op(
+                        self._count, name, qualified, tuple([e.id for _, e in inputs]), (), (),
+                        _arguments(args, kwargs), (), None if site is None else site.span,
+                        "" if site is None else site.text, core.local.scope, within=within,
+                        within_node=None if node is None else node.id, thread=core.thread(), error=True,
+                    )  # fmt: skip
+                )
+                self._count += 1
+                core.faults.tell(error, site, op=self._count - 1, inputs=[e for _, e in inputs])
+        except Exception as problem:
+            core.problem(f"failure of {func}", problem)
+
+    def finish(
+        self,
+        kind: Kind,
+        func: Any,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        inputs: _Seen,
+        result: Any,
+        site: Site | None,
+        frame: Any,
+        *,
+        custom: bool = False,
+    ) -> None:
+        """The operation returned: tell what it made and changed."""
+        core = self.core
+        if not core.active:
+            return
+        if core.journal.full:
+            core.journal.dropped += 1
+            return
+        try:
+            with Off(), core.journal.lock:
+                core.nodes.site = site
+                self._finish(kind, func, args, kwargs, inputs, result, site, frame, custom)
+        except Exception as error:
+            core.problem(f"results of {func}", error)
+        finally:
+            core.nodes.site = None
+
+    def _finish(
+        self,
+        kind: Kind,
+        func: Any,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        inputs: _Seen,
+        result: Any,
+        site: Site | None,
+        frame: Any,
+        custom: bool,
+    ) -> None:
+        core = self.core
+        returned: list[Any] = []
+        if isinstance(result, Tensor):
+            returned.append(result)
+        elif isinstance(result, tuple | list | dict):
+            _gather(result, returned, 1)
+        written = [(t, e) for t, e in inputs if e.version is not None and t._version != e.version]
+        if kind == Kind.SILENT:
+            written += [pair for pair in self._silent(func, args, kwargs, inputs) if pair not in written]
+        batch: list[Event] = []
+        within, node = core.where()
+        core.nodes.within, core.nodes.parent = within, None if node is None else node.id
+        made, known = self._outputs(returned, inputs, written, batch, site)
+        self._written(written, batch, site)
+        if torch.is_grad_enabled():
+            for tensor, entry in inputs:
+                if entry.stale and entry.requires_grad:
+                    core.tensors.node_again(entry, tensor, batch, self._count)
+        nodes = tuple([e.id for e in batch if type(e) is Node and e.op == self._count])
+        first = [] if not written else self._grad_writes(func, written, site)
+        quiet = bool(first) and not made and all(e.grad_of is not None for _, e in written)
+        names_site = site if site is None or frame is None else core.sources.names(site, frame)
+        self._bind(names_site, returned, batch)
+        if made or written or nodes:
+            name, qualified = self._named(func)
+            outputs = tuple([core.tensors.live[id(t)].id for t in returned if id(t) in known])
+            journal = core.journal
+            journal.write_all(first)
+            journal.write(
+                Op(
+                    self._count, name, qualified, tuple([e.id for _, e in inputs]), outputs,
+                    tuple(dict.fromkeys(e.id for _, e in written)), _arguments(args, kwargs), nodes,
+                    None if site is None else site.span, "" if site is None else site.text, core.local.scope, None,
+                    self._untracked(name, inputs, made, nodes), custom, within,
+                    None if node is None else node.id, core.thread(), quiet,
+                )  # fmt: skip
+            )
+            self._count += 1
+        for event in batch:
+            core.journal.write(event)
+
+    def _outputs(
+        self, returned: list[Any], inputs: _Seen, written: _Seen, batch: list[Event], site: Site | None
+    ) -> tuple[list[Any], set[int]]:
+        """Tensors that the operation made, and the ids (of objects) of all that count as its outputs."""
+        core = self.core
+        changed = {id(t) for t, _ in written}
+        made: list[Any] = []
+        known: set[int] = set()
+        for tensor in returned:
+            key = id(tensor)
+            entry = core.tensors.live.get(key)
+            if entry is not None and entry.ref() is tensor:
+                if key in changed:
+                    known.add(key)
+                continue
+            core.tensors.see(tensor, batch, self._count, site)
+            made.append(tensor)
+            known.add(key)
+        return made, known
+
+    def _written(self, written: _Seen, batch: list[Event], site: Site | None) -> None:
+        """Tell the new content of what was written to, and of everything else on the same memory."""
+        core = self.core
+        done: set[int] = set()
+        for tensor, entry in written:
+            if entry.id in done:
+                continue
+            done.add(entry.id)
+            core.tensors.again(entry, tensor, batch, self._count)
+            store = entry.store
+            if store is not None:
+                store.site, store.writes = site, store.writes + 1
+        for _, entry in written:
+            for other, tensor in core.tensors.aliases(entry):
+                if other.id in done:
+                    continue
+                done.add(other.id)
+                if other.version is not None and tensor._version == other.version and other.requires_grad:
+                    self._silent_edit(other, site, batch)
+                if other.node is not None and tensor._is_view() and torch.is_grad_enabled():
+                    other.stale = True
+                elif other.requires_grad and not tensor._is_view():
+                    core.tensors.again(other, tensor, batch, self._count)
+                    continue
+                core.tensors.value(other, tensor, batch)
+
+    def _silent_edit(self, entry: Entry, site: Site | None, batch: list[Event]) -> None:
+        """Bytes changed behind a version counter: a warning where a node still wants to use them."""
+        store = entry.store
+        users = [] if store is None else [n for n, ref in store.savers.items() if ref() is not None]
+        if not users:
+            return
+        batch.append(
+            Warn(
+                "data_edit", "A saved tensor was changed without its version counter moving.",
+                None if site is None else site.span, "" if site is None else site.text, self._count,
+                min(users), entry.id,
+            )  # fmt: skip
+        )
+
+    def _silent(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any], inputs: _Seen) -> _Seen:
+        if func.__name__.startswith("_fused_"):
+            return inputs
+        statistics = [*args[1:3], kwargs.get("running_mean"), kwargs.get("running_var")]
+        training = kwargs.get("training", args[5] if len(args) > 5 else False)
+        return [(t, e) for t, e in inputs if training and any(t is s for s in statistics)]
+
+    def _grad_writes(self, func: Any, written: _Seen, site: Site | None) -> list[Event]:
+        """`Grad` events for those of the written tensors that are the `.grad` of another, or share its memory."""
+        core = self.core
+        name = self._named(func)[0]
+        cause = "zero" if name.endswith("zero_") else "edit"
+        events: list[Event] = []
+        seen: set[int] = set()
+        for tensor, entry in written:
+            pairs = [(entry, tensor), *core.tensors.aliases(entry)]
+            for alias, holder in pairs:
+                leaf = alias.grad_of
+                if leaf is None or leaf.id in seen or (owner := leaf.ref()) is None:
+                    continue
+                seen.add(leaf.id)
+                if entry.grad_of is None:
+                    entry.grad_of = leaf
+                after = core.snapshots.of(holder)
+                events.append(self._grad(leaf, cause, after, alias.id, site))
+                del owner
+        return events
+
+    def _grad(self, leaf: Entry, cause: str, after: Any, grad_tensor: int | None, site: Site | None) -> Grad:
+        within, node = self.core.where()
+        before, leaf.grad, leaf.grad_known = leaf.grad, after, True
+        return Grad(
+            leaf.id, cause, before, None, after, within, None if node is None else node.id, grad_tensor,
+            None if site is None else site.span, "" if site is None else site.text,
+        )  # fmt: skip
+
+    def _bind(self, site: Site | None, returned: list[Any], batch: list[Event]) -> None:
+        """Tell the names that the statement binds to what was returned."""
+        if site is None or not site.names or not returned:
+            return
+        find = self.core.tensors.find
+        if site.unpacks:
+            if len(site.names) != len(returned):
+                return
+            pairs = list(zip(site.names, returned, strict=True))
+        elif len(returned) == 1:
+            pairs = [(name, returned[0]) for name in site.names]
+        else:
+            return
+        for name, tensor in pairs:
+            entry = find(tensor)
+            if entry is not None and name is not None:
+                self.core.tensors.name(entry, name, site.span, batch)
+
+    def _untracked(self, name: str, inputs: _Seen, made: list[Any], nodes: tuple[int, ...]) -> str | None:
+        if nodes or not made or not inputs or any(t.requires_grad for t in made):
+            return None
+        if torch.is_inference_mode_enabled():
+            return "inference_mode"
+        if not any(e.requires_grad for _, e in inputs):
+            return "no_input_requires_grad"
+        if name in ("detach", "data"):
+            return "detached"
+        return "not_differentiable" if torch.is_grad_enabled() else "no_grad"
+
+    def _named(self, func: Any) -> tuple[str, str]:
+        known = self._names.get(func)
+        if known is None:
+            known = self._names[func] = names(func)
+        return known
+
+    # ---- calls that are no operations
+
+    def special(self, kind: Kind, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """`.grad`, `.data =`, flags, hooks and backward calls."""
+        core = self.core
+        site, _ = core.sources.here(2)
+        if kind == Kind.BACKWARD:
+            try:
+                return func(*args, **kwargs)
+            except Exception as error:
+                core.faults.tell(error, site)
+                raise
+        if kind == Kind.GRAD_GET:
+            result = func(*args, **kwargs)
+            if result is not None and args:
+                self._quietly(self._grad_seen, args[0], result, site)
+            return result
+        inputs = self._before(func, args, kwargs, site)
+        old = self._grad_of(args) if kind == Kind.GRAD_SET else None
+        try:
+            result = func(*args, **kwargs)
+        except Exception as error:
+            self.failed(func, error, inputs, args, kwargs, site)
+            raise
+        if kind == Kind.GRAD_SET:
+            self._quietly(self._grad_set, args, inputs, old, site)
+        elif kind == Kind.HOOK:
+            self._quietly(self._hooked, inputs)
+        else:
+            self._quietly(self._changed, kind, func, args, kwargs, inputs, site)
+        return result
+
+    def _quietly(self, method: Any, *args: Any) -> None:
+        try:
+            with Off(), self.core.journal.lock:
+                method(*args)
+        except Exception as error:
+            self.core.problem(method.__name__, error)
+
+    def _grad_of(self, args: Sequence[Any]) -> Any:
+        """A token for the present `.grad`: its object id, None where there is none. Nothing is held."""
+        with Off():
+            tensor = args[0]
+            grad = tensor.grad if tensor.is_leaf or tensor.retains_grad else None
+            return None if grad is None else id(grad)
+
+    def _grad_seen(self, owner: Any, grad: Any, site: Site | None) -> None:
+        batch: list[Event] = []
+        entry = self.core.tensors.see(owner, batch, site=site)
+        self.core.tensors.is_grad_of(grad, entry)
+        self.core.journal.write_all(batch)
+
+    def _grad_set(self, args: Sequence[Any], inputs: _Seen, old: int | None, site: Site | None) -> None:
+        core = self.core
+        tensor, entry = inputs[0]
+        grad = tensor.grad
+        if (None if grad is None else id(grad)) == old:
+            return
+        number = None
+        after = None
+        if grad is not None:
+            core.tensors.is_grad_of(grad, entry)
+            after = core.snapshots.of(grad)
+            seen = core.tensors.find(grad)
+            number = None if seen is None else seen.id
+        core.journal.write(self._grad(entry, "none" if grad is None else "assign", after, number, site))
+
+    def _hooked(self, inputs: _Seen) -> None:
+        for tensor, entry in inputs[:1]:
+            if entry.node is not None:
+                tag = self.core.nodes.tag(tensor.grad_fn)
+                if tag is not None:
+                    tag.hooked = True
+
+    def _changed(
+        self, kind: Kind, func: Any, args: Sequence[Any], kwargs: dict[str, Any], inputs: _Seen, site: Site | None
+    ) -> None:
+        """`requires_grad_`, `retain_grad`, `x.data = y`: the first argument has changed."""
+        core = self.core
+        if not inputs:
+            return
+        tensor, entry = inputs[0]
+        before = entry.requires_grad, entry.retains
+        name, qualified = self._named(func)
+        if name == "retain_grad":
+            entry.retains = bool(tensor.retains_grad)
+            tag = core.nodes.tag(tensor.grad_fn) if not tensor.is_leaf else None
+            if tag is not None and entry.retains and not before[1]:
+                tag.retained = [*(tag.retained or ()), entry]
+                entry.grad_known = True
+        if kind == Kind.FLAG and before == (bool(tensor.requires_grad), entry.retains):
+            return
+        batch: list[Event] = []
+        core.tensors.again(entry, tensor, batch)
+        within, node = core.where()
+        core.journal.write(
+            Op(
+                self._count, name, qualified, tuple([e.id for _, e in inputs]), (), (entry.id,),
+                _arguments(args, kwargs), (), None if site is None else site.span, "" if site is None else site.text,
+                core.local.scope, within=within, within_node=None if node is None else node.id, thread=core.thread(),
+            )  # fmt: skip
+        )
+        self._count += 1
+        core.journal.write_all(batch)
+
+
+def _gather(value: Any, found: list[Any], depth: int) -> None:
+    """Tensors in nested plain containers, a few levels down and not more than ten thousand."""
+    if isinstance(value, Tensor):
+        found.append(value)
+    elif depth < _DEEP and len(found) < _WIDE:
+        if isinstance(value, tuple | list):
+            for item in value:
+                _gather(item, found, depth + 1)
+        elif isinstance(value, dict):
+            for item in value.values():
+                _gather(item, found, depth + 1)
+
+
+_PLAIN = (bool, int, float, complex, str, torch.dtype, torch.device, torch.layout, torch.memory_format, type(None), slice)
+
+
+def _arguments(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    found = [("", _text(arg)) for arg in args if not _has_tensor(arg)]
+    if kwargs:
+        found += [(name, _text(value)) for name, value in kwargs.items() if not _has_tensor(value)]
+    return tuple(found)
+
+
+def _has_tensor(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return True
+    return isinstance(value, tuple | list) and len(value) > 0 and isinstance(value[0], Tensor)
+
+
+def _text(value: Any, depth: int = 0) -> str:
+    """Plain values as Python writes them; of anything else the type alone, since its `repr` is the program's code."""
+    if isinstance(value, _PLAIN):
+        return repr(value)[:200]
+    if isinstance(value, tuple | list) and depth < 3:
+        inside = ", ".join(_text(item, depth + 1) for item in value[:16])
+        more = ", …" if len(value) > 16 else ""
+        return f"[{inside}{more}]" if isinstance(value, list) else f"({inside}{more})"
+    return f"<{type(value).__name__}>"

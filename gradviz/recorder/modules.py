@@ -1,0 +1,143 @@
+"""Module calls and custom Functions as scopes, the names of parameters, and threads that the program starts."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.overrides import _get_current_function_mode_stack
+
+from gradviz.recorder.classify import Kind
+from gradviz.recorder.core import Core, Off, tracing
+from gradviz.recorder.forward import Forward, Mode
+from gradviz.trace.events import Event, Scope
+
+_C: Any = torch._C
+_PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter)
+_NO_OVERRIDE = _C._disabled_torch_function_impl
+
+
+class Modules:
+    """Makes the replacements for `Module.__call__`, `Function.apply`, `Thread.start` and `has_torch_function`."""
+
+    def __init__(self, core: Core, forward: Forward, mode: Mode) -> None:
+        self._core = core
+        self._forward = forward
+        self._mode = mode
+        self._scopes = 0
+        self._paths: dict[int, tuple[Any, str]] = {}
+
+    def call(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        """`Module.__call__`, told as a scope."""
+        core = self._core
+
+        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+            if not core.active or core.journal.full or tracing() is not None:
+                return real(module, *args, **kwargs)
+            outer = core.local.scope
+            self._enter(self._path(module, outer), type(module).__name__)
+            try:
+                return real(module, *args, **kwargs)
+            finally:
+                self._leave(outer)
+
+        return __call__
+
+    def apply(self, real: Any) -> Any:
+        """`Function.apply`, told as one custom operation; what its forward does stands in a scope of its own."""
+        core, forward = self._core, self._forward
+
+        def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+            if not core.active or core.journal.full or tracing() is not None:
+                return real.__func__(cls, *args, **kwargs)
+
+            def inside(*args: Any, **kwargs: Any) -> Any:
+                outer = core.local.scope
+                self._enter(f"{cls.__qualname__}.forward", cls.__name__)
+                try:
+                    return real.__func__(cls, *args, **kwargs)
+                finally:
+                    self._leave(outer)
+
+            return forward.run(Kind.OP, cls, args, kwargs, inside)
+
+        return classmethod(apply)
+
+    def start(self, real: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
+        """`Thread.start`: function modes are per thread, so ours is entered in each that the program starts."""
+        core, mode = self._core, self._mode
+
+        def start(thread: threading.Thread) -> None:
+            run = thread.run
+
+            def inner() -> None:
+                if not core.active:
+                    return run()
+                with mode:
+                    return run()
+
+            thread.run = inner  # type: ignore[method-assign]
+            return real(thread)
+
+        return start
+
+    def has_torch_function(self, real: Callable[[Any], bool]) -> Callable[[Any], bool]:
+        """`torch.overrides.has_torch_function` as it answers without our mode: nn.MultiheadAttention and
+        nn.TransformerEncoder leave their fast path where it is true, and any active mode makes it true."""
+        mode = self._mode
+
+        def has_torch_function(relevant: Any) -> bool:
+            if not real(relevant) or any(m is not mode for m in _get_current_function_mode_stack()):
+                return real(relevant)
+            return any(
+                type(item) not in _PLAIN_TYPES
+                and getattr(type(item), "__torch_function__", _NO_OVERRIDE) is not _NO_OVERRIDE
+                for item in relevant
+            )
+
+        return has_torch_function
+
+    def _enter(self, path: str, cls: str) -> None:
+        core = self._core
+        try:
+            site, _ = core.sources.here(3)
+            with core.journal.lock:
+                number = self._scopes
+                self._scopes += 1
+                core.journal.write(
+                    Scope(number, True, path, cls, core.local.scope, None if site is None else site.span)
+                )  # fmt: skip
+            core.local.scope = number
+        except Exception as error:
+            core.problem("entering a scope", error)
+
+    def _leave(self, outer: int | None) -> None:
+        core = self._core
+        number, core.local.scope = core.local.scope, outer
+        if number is not None and number != outer and core.active:
+            core.journal.trailing(Scope(number, False))
+
+    def _path(self, module: Any, outer: int | None) -> str:
+        known = self._paths.get(id(module))
+        if known is not None and known[0]() is module:
+            return known[1]
+        try:
+            for path, child in module.named_modules():
+                self._paths[id(child)] = weakref.ref(child), path
+            self._name_parameters(module)
+        except Exception as error:
+            self._core.problem("module names", error)
+            return ""
+        return ""
+
+    def _name_parameters(self, module: Any) -> None:
+        core = self._core
+        batch: list[Event] = []
+        with Off(), core.journal.lock:
+            for name, parameter in module.named_parameters():
+                if not torch.nn.parameter.is_lazy(parameter):
+                    core.tensors.name(core.tensors.see(parameter, batch), name, None, batch)
+            core.journal.write_all(batch)

@@ -1,0 +1,241 @@
+"""One recording of what PyTorch does in this process: taps are put on at `start` and taken off at `stop`."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib.metadata
+import os
+import platform
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.overrides import _get_current_function_mode_stack, _pop_mode, _push_mode
+
+from gradviz.recorder.backward import Engine, Passes
+from gradviz.recorder.core import Core, Off
+from gradviz.recorder.devices import devices
+from gradviz.recorder.forward import Forward, Mode
+from gradviz.recorder.modules import Modules
+from gradviz.trace.events import Cell, Ended, Event, Header, Output
+
+STACK_BYTES = 1 << 30
+_running: list[Recorder] = []
+
+
+class Recorder:
+    """Records the program around it.
+
+    Args:
+        sink: receives whole frames of the trace as bytes.
+        values: "auto", "all" or "none".
+        value_limit: largest number of elements of which "auto" keeps the bytes.
+        max_events, max_bytes: caps of the recording; beyond them it stops and says so in its last event.
+    """
+
+    def __init__(
+        self,
+        sink: Callable[[bytes], object],
+        values: str = "auto",
+        value_limit: int = 1024,
+        max_events: int = 20_000_000,
+        max_bytes: int = 4 << 30,
+    ) -> None:
+        self.values = values
+        self.value_limit = value_limit
+        self.core = Core(sink, values, value_limit, max_events, max_bytes)
+        self._forward = Forward(self.core)
+        self._mode = Mode(self._forward)
+        self._modules = Modules(self.core, self._forward, self._mode)
+        self._passes = Passes(self.core, self._mode)
+        self._patches: list[tuple[Any, str, Any]] = []
+        self._frozen = False
+        self._cells: dict[int, float] = {}
+
+    # ---- taps
+
+    def start(self) -> None:
+        """Put the taps on, in this thread and those it will start."""
+        if self.core.active:
+            return
+        raise_stack_limit()
+        self._freeze()
+        self.core.active = True
+        variable: Any = torch.autograd.Variable
+        modules = self._modules
+        engine = variable._execution_engine
+        self._patch(variable, "_execution_engine", Engine(self._passes, engine))
+        make = torch.autograd._make_grads
+        self._patch(torch.autograd, "_make_grads", lambda *a, **k: self._passes.seeds_made(make, *a, **k))
+        self._patch(torch.nn.Module, "__call__", modules.call(torch.nn.Module.__call__))
+        self._patch(torch.autograd.Function, "apply", modules.apply(torch.autograd.Function.__dict__["apply"]))
+        self._patch(threading.Thread, "start", modules.start(threading.Thread.start))
+        self._patch(torch.overrides, "has_torch_function", modules.has_torch_function(torch.overrides.has_torch_function))
+        _watch_forks()
+        _running.append(self)
+        _push_mode(self._mode)
+
+    def stop(self) -> None:
+        """Take the taps off again; nothing of them stays."""
+        if not self._patches:
+            return
+        self._pop_mode()
+        for owner, name, old in reversed(self._patches):
+            setattr(owner, name, old)
+        self._patches = []
+        self.core.active = False
+        if self in _running:
+            _running.remove(self)
+        if self._frozen:
+            gc.unfreeze()
+            self._frozen = False
+
+    def _patch(self, owner: Any, name: str, new: Any) -> None:
+        self._patches.append((owner, name, owner.__dict__[name]))
+        setattr(owner, name, new)
+
+    def _pop_mode(self) -> None:
+        """Take our mode off the stack wherever it is: the program may have left one of its own above it."""
+        above = []
+        while any(mode is self._mode for mode in _get_current_function_mode_stack()):
+            above.append(_pop_mode())
+        for mode in reversed(above):
+            if mode is not self._mode:
+                _push_mode(mode)
+
+    def _freeze(self) -> None:
+        """Keep the collector from scanning PyTorch's whole heap again and again while the recording allocates."""
+        if not gc.get_freeze_count():
+            gc.freeze()
+            self._frozen = True
+
+    # ---- what is told from outside
+
+    def header(self, **fields: Any) -> None:
+        """Write the header: first of all events."""
+        self.core.journal.write(
+            Header(
+                versions=versions(), devices=devices(), values=self.values, value_limit=self.value_limit,
+                pid=os.getpid(), time=time.time(), rank=_number("RANK"), world_size=_number("WORLD_SIZE"), **fields,
+            )  # fmt: skip
+        )
+        self.core.journal.flush()
+
+    def begin(self, cell: int, file: int, origin: Any = "program") -> None:
+        """A cell begins."""
+        self._cells[cell] = time.perf_counter()
+        self.core.journal.write(Cell(cell, file, origin))
+
+    def end(self, cell: int, status: str, exit_code: int | None = None, *, final: bool = False) -> None:
+        """A cell is over."""
+        core = self.core
+        core.journal.settle(caught=True)
+        left = {"values": core.snapshots.left_out, "events": core.journal.dropped}
+        if core.journal.full and status == "ok":
+            status = "limit"
+        core.journal.write(
+            Ended(
+                cell, status, exit_code, {k: v for k, v in left.items() if v},
+                time.perf_counter() - self._cells.get(cell, time.perf_counter()), final,
+            )  # fmt: skip
+        )
+        core.journal.flush()
+
+    def output(self, text: str, stream: Any = "stdout") -> None:
+        """The program has printed."""
+        if text:
+            self.core.journal.trailing(Output(text, stream))
+
+    def bind(self, namespace: dict[str, Any], *, unseen: bool = True) -> None:
+        """Tell what the names of a namespace mean: tensors, and the parameters of modules.
+
+        Args:
+            unseen: tell of tensors too that no recorded operation has touched.
+        """
+        core = self.core
+        try:
+            with Off(), core.journal.lock:
+                batch: list[Event] = []
+                for name, value in list(namespace.items()):
+                    if name.startswith("_"):
+                        continue
+                    if isinstance(value, torch.Tensor):
+                        self._bind(name, value, batch, unseen)
+                    elif isinstance(value, torch.nn.Module):
+                        for path, parameter in value.named_parameters():
+                            self._bind(path, parameter, batch, unseen)
+                            self._bind(f"{name}.{path}", parameter, batch, unseen)
+                core.journal.write_all(batch)
+        except Exception as error:
+            core.problem("names", error)
+
+    def _bind(self, name: str, tensor: Any, batch: list[Event], unseen: bool) -> None:
+        tensors = self.core.tensors
+        if torch.nn.parameter.is_lazy(tensor):
+            return
+        entry = tensors.find(tensor)
+        if entry is None:
+            if not unseen:
+                return
+            entry = tensors.see(tensor, batch)
+        if tensors.bound.get(name) != entry.id:
+            tensors.name(entry, name, None, batch)
+
+    def close(self) -> None:
+        """Hand over what is pending; the recorder takes nothing more."""
+        self.core.journal.close()
+
+
+def versions() -> dict[str, str]:
+    """Of what made the recording."""
+    try:
+        own = importlib.metadata.version("gradviz")
+    except importlib.metadata.PackageNotFoundError:
+        own = "0"
+    return {
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+        "gradviz": own,
+        "platform": platform.platform(terse=True),
+    }
+
+
+def _number(name: str) -> int | None:
+    value = os.environ.get(name, "")
+    return int(value) if value.isdigit() else None
+
+
+def raise_stack_limit() -> None:
+    """Let the main thread's stack grow to 1 GiB: PyTorch frees a chain of nodes that Python has touched by recursion,
+    and some 44,000 of them overflow the usual 8 MiB. The limit stays raised, since the program may drop its graph later."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
+    want = STACK_BYTES if hard == resource.RLIM_INFINITY else min(STACK_BYTES, hard)
+    if soft != resource.RLIM_INFINITY and soft < want:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_STACK, (want, hard))
+
+
+_forks_watched = False
+
+
+def _watch_forks() -> None:
+    global _forks_watched
+    if not _forks_watched and hasattr(os, "register_at_fork"):
+        _forks_watched = True
+        os.register_at_fork(after_in_child=_forked)
+
+
+def _forked() -> None:
+    """A forked child is another program: it records nothing, and must not write into its parent's trace."""
+    for recorder in _running:
+        recorder.core.active = False
+        recorder.core.journal.closed = True
+        recorder.core.journal.lock = threading.RLock()

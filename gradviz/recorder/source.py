@@ -1,0 +1,200 @@
+"""Where an operation stands in the user's text: exact span, sub-expression, and the name that its result is bound to.
+
+Read from the frame's code object and instruction offset alone: no tracing, no `f_locals` (which would keep the
+program's deleted locals alive).
+"""
+
+from __future__ import annotations
+
+import bisect
+import dis
+import linecache
+import os
+import sys
+import sysconfig
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+
+from gradviz.trace.events import File, Span
+
+_OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+_PATHS = sysconfig.get_paths()
+_LIBRARIES = tuple({_PATHS[k] + os.sep for k in ("stdlib", "platstdlib", "purelib", "platlib")})
+_IGNORED = frozenset(("CACHE", "NOP", "EXTENDED_ARG", "RESUME", "PRECALL"))
+_STORES = frozenset(("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF"))
+
+NO_NAMES: tuple[str | None, ...] = ()
+
+
+class Site:
+    """One place in a program: a code object and an instruction. `names` are what its value is bound to; `returns`
+    says that the value leaves the function at once, so that the caller's site names it."""
+
+    __slots__ = ("names", "returns", "span", "text", "unpacks")
+
+    def __init__(self, span: Span, text: str, names: tuple[str | None, ...], returns: bool, unpacks: bool) -> None:
+        self.span = span
+        self.text = text
+        self.names = names
+        self.returns = returns
+        self.unpacks = unpacks
+
+
+class Sources:
+    """Finds sites and numbers the files that they name; a new file is told to `emit` before its first span."""
+
+    def __init__(self, emit: Callable[[File], object]) -> None:
+        self._emit = emit
+        self._files: dict[str, int] = {}
+        self._sites: dict[tuple[CodeType, int], Site] = {}
+        self._foreign: dict[CodeType, int] = {}
+        self._tables: dict[CodeType, tuple[list[Any], list[Any], list[int]]] = {}
+        self._paths: dict[str, tuple[str, str]] = {}
+
+    def register(self, filename: str, path: str, text: str) -> int:
+        """Tell under which path and with which text the code compiled as `filename` is to be shown; gives the file id."""
+        self._paths[filename] = path, text
+        return self.file(filename)
+
+    def file(self, filename: str) -> int:
+        """The id of a file; its event is written the first time."""
+        known = self._files.get(filename)
+        if known is None:
+            known = self._files[filename] = len(self._files)
+            path, text = self._paths.get(filename) or (filename, "".join(linecache.getlines(filename)))
+            self._emit(File(known, path, text))
+        return known
+
+    def here(self, depth: int) -> tuple[Site | None, FrameType | None]:
+        """The nearest site of the user's own code, seen from `depth` frames above the caller, and its frame."""
+        frame: FrameType | None = sys._getframe(depth + 1)
+        fallback: FrameType | None = None
+        foreign = self._foreign
+        while frame is not None:
+            code = frame.f_code
+            kind = foreign.get(code)
+            if kind is None:
+                kind = foreign[code] = _kind(code.co_filename, self._paths)
+            if kind == 0:
+                return self.site(frame), frame
+            if kind == 1 and fallback is None:
+                fallback = frame
+            frame = frame.f_back
+        return (self.site(fallback), fallback) if fallback is not None else (None, None)
+
+    def site(self, frame: FrameType) -> Site:
+        """The site at which a frame stands now."""
+        key = frame.f_code, frame.f_lasti
+        site = self._sites.get(key)
+        if site is None:
+            site = self._sites[key] = self._resolve(*key)
+        return site
+
+    def names(self, site: Site, frame: FrameType) -> Site:
+        """The site whose `names` name the value of `site`: itself, or the call from which it is returned."""
+        above: FrameType | None = frame
+        while site.returns and above is not None:
+            above = above.f_back
+            while above is not None and self._foreign.get(above.f_code, 0) != 0:
+                above = above.f_back
+            if above is None:
+                break
+            code = above.f_code
+            if code not in self._foreign:
+                self._foreign[code] = _kind(code.co_filename, self._paths)
+                if self._foreign[code]:
+                    continue
+            site = self.site(above)
+        return site
+
+    def _resolve(self, code: CodeType, last: int) -> Site:
+        table = self._tables.get(code)
+        if table is None:
+            instructions = [i for i in dis.get_instructions(code) if i.opname not in _IGNORED]
+            table = self._tables[code] = list(code.co_positions()), instructions, [i.offset for i in instructions]
+        positions, instructions, offsets = table
+        line, end_line, column, end_column = positions[last // 2] if 0 <= last // 2 < len(positions) else (None,) * 4
+        line = line or code.co_firstlineno
+        names, returns, unpacks = _targets(instructions, bisect.bisect_right(offsets, last))
+        span, text = self._text(code.co_filename, line, end_line or line, column, end_column)
+        return Site(span, text, names, returns, unpacks)
+
+    def _text(
+        self, filename: str, line: int, end_line: int, column: int | None, end_column: int | None
+    ) -> tuple[Span, str]:
+        file = self.file(filename)
+        known = self._paths.get(filename)
+        lines = known[1].splitlines(True) if known else linecache.getlines(filename)
+        if column is None or end_column is None or not 0 < line <= end_line <= len(lines):
+            text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+            return (file, line, -1, end_line, -1), text
+        first, final = lines[line - 1].encode(), lines[end_line - 1].encode()
+        start = len(first[:column].decode(errors="replace"))
+        stop = len(final[:end_column].decode(errors="replace"))
+        chosen = lines[line - 1 : end_line]
+        if line == end_line:
+            text = chosen[0][start:stop]
+        else:
+            text = "".join([chosen[0][start:], *chosen[1:-1], chosen[-1][:stop]])
+        return (file, line, start, end_line, stop), text[:2000]
+
+
+def is_own(filename: str) -> bool:
+    """The file belongs to the recorder."""
+    return filename.startswith(_OWN)
+
+
+def _kind(filename: str, known: dict[str, Any]) -> int:
+    """0: the user's own; 1: a library's; 2: PyTorch's, Python's inner parts or the recorder's, never shown."""
+    if filename in known:
+        return 0
+    if filename.startswith((_TORCH, _OWN, "<frozen")):
+        return 2
+    return 1 if filename.startswith(_LIBRARIES) else 0
+
+
+def _targets(instructions: list[Any], position: int) -> tuple[tuple[str | None, ...], bool, bool]:
+    """Names that the value on top of the stack is stored to next; whether it is returned; whether it is unpacked."""
+    if position >= len(instructions):
+        return NO_NAMES, False, False
+    name = instructions[position].opname
+    if name.startswith("RETURN"):
+        return NO_NAMES, True, False
+    if name == "UNPACK_SEQUENCE":
+        found: list[str | None] = []
+        count = instructions[position].arg
+        position += 1
+        for _ in range(count):
+            target, position = _target(instructions, position)
+            found.append(target)
+        return tuple(found), False, True
+    names: list[str | None] = []
+    while name in ("COPY", "DUP_TOP"):
+        target, position = _target(instructions, position + 1)
+        names.append(target)
+        name = instructions[position].opname if position < len(instructions) else ""
+    target, _ = _target(instructions, position)
+    names.append(target)
+    return tuple(n for n in names if n is not None), False, False
+
+
+def _target(instructions: list[Any], position: int) -> tuple[str | None, int]:
+    if position >= len(instructions):
+        return None, position
+    instruction = instructions[position]
+    if instruction.opname in _STORES:
+        return str(instruction.argval), position + 1
+    if not instruction.opname.startswith("LOAD_"):
+        return None, position
+    text = str(instruction.argval)
+    position += 1
+    while position < len(instructions) and instructions[position].opname == "LOAD_ATTR":
+        text += f".{instructions[position].argval}"
+        position += 1
+    if position < len(instructions) and instructions[position].opname == "STORE_ATTR":
+        return f"{text}.{instructions[position].argval}", position + 1
+    return None, position
