@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from gradviz.player.lines import Leaf, Root, default_root, leaves
 from gradviz.player.view import ViewState
 from gradviz.trace import Frame, Trace
 from gradviz.trace.codec import AnyItem
@@ -46,7 +47,7 @@ class Session:
     def begin(self, trace: Trace, *, step: int = 0) -> None:
         """Take another recording."""
         self.trace = trace
-        self.__dict__.pop("frame", None)
+        self._forget()
         self.update(
             revision=self.view.revision + 1,
             steps=trace.steps,
@@ -61,10 +62,25 @@ class Session:
     def append(self, events: Iterable[AnyItem]) -> None:
         """Let the recording grow."""
         self.trace.extend(events)
-        self.__dict__.pop("frame", None)
+        self._forget()
         self.update(steps=self.trace.steps, events=len(self.trace.events))
 
     @cached_property
     def frame(self) -> Frame:
         """The recording at the view's step."""
         return self.trace.at(self.view.step)
+
+    @cached_property
+    def root(self) -> Root | None:
+        """Where the next backward pass begins if nobody says otherwise."""
+        return default_root(self.trace)
+
+    @cached_property
+    def leaves(self) -> list[Leaf]:
+        """Leaves that a line of Python can reach, as things stand at the end of the recording."""
+        return leaves(self.trace)
+
+    def _forget(self) -> None:
+        """The recording is another or has grown: what was worked out from it holds no more."""
+        for name in ("frame", "root", "leaves"):
+            self.__dict__.pop(name, None)

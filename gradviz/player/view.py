@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from gradviz.player.forms import Seed
+from gradviz.player.program import Program
+
 Mode = Literal["both", "forward", "autograd"]
+Live = Literal["none", "starting", "running", "ready", "gone"]
 SPEEDS: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 STEP_SECONDS = 0.9
 """How long one step takes while playing at speed 1."""
@@ -26,7 +30,8 @@ class ViewState:
     revision: int = 0
     """Counts recordings: a new one begins with another number."""
     alpha: float = 1.0
-    """How far the motion of this step has got, 0 to 1."""
+    """How far the motion of this step has got, 0 to 1. Runs while playing even where motion is reduced: the time that a
+    step stands is the same, only nothing is drawn on its way."""
     playing: bool = False
     following: bool = False
     """Stick to the newest step while the program runs."""
@@ -44,6 +49,18 @@ class ViewState:
     presenter: bool = False
     retain_graph: bool = True
     create_graph: bool = False
+    seed: Seed = Seed()
+    """Gradient argument of the next backward call on a root that is no scalar."""
+    device: str = "cpu"
+    program: Program = Program()
+    """The text that is shown and that a run would run; what was recorded is in the recording's header."""
+    live: Live = "none"
+    """The recorder process: none (a file is shown), starting, running a cell, ready for a line, gone."""
+    actions: tuple[str, ...] = ()
+    """Lines that were sent to the live process after the program, in order."""
+    editing: bool = False
+    left: Literal["program", "build", "outline"] = "program"
+    """Which panel stands on the left."""
 
 
 def go(view: ViewState, step: int, *, animate: bool = False) -> ViewState:
@@ -62,4 +79,4 @@ def advance(view: ViewState, seconds: float) -> ViewState:
         return replace(view, alpha=1.0)
     if view.step >= view.steps:
         return replace(view, alpha=1.0, playing=False)
-    return replace(view, step=view.step + 1, alpha=1.0 if view.reduced_motion else 0.0)
+    return replace(view, step=view.step + 1, alpha=0.0)

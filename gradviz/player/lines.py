@@ -1,0 +1,216 @@
+"""The lines of Python that the buttons send to the live process, worked out from the recording and the program text."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradviz.player.forms import Seed, seed_text
+from gradviz.trace import Trace
+from gradviz.trace.events import Backward, Fault, Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A leaf tensor that can be reached by name in the program."""
+
+    tensor: int
+    name: str
+    shape: tuple[int, ...]
+    has_grad: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A tensor that a backward pass can begin at."""
+
+    tensor: int
+    name: str
+    shape: tuple[int, ...]
+    scalar: bool
+
+
+def leaves(trace: Trace) -> list[Leaf]:
+    """Leaves that require grad and have a name, as things stand at the end of the recording, in order of birth."""
+    frame = trace.at(trace.steps)
+    found = []
+    for ident in list(trace.tensors):
+        known, name = trace.tensor(ident), reachable(trace, ident)
+        if known and name and known.requires_grad and known.is_leaf and ident not in trace.grad_tensors:
+            found.append(Leaf(ident, name, known.shape, frame.grad_data(ident) is not None))
+    return found
+
+
+def reachable(trace: Trace, tensor: int) -> str | None:
+    """A name that means this tensor at the end of the recording and can be written in a line of Python."""
+    for name in trace.names_of.get(tensor, ()):
+        if trace.named(name) == tensor and _written(name):
+            return name
+    return None
+
+
+def _written(name: str) -> bool:
+    """`w` and `model.fc.weight` can be written; `layers.0.weight` cannot."""
+    return all(part.isidentifier() for part in name.split("."))
+
+
+def default_root(trace: Trace) -> Root | None:
+    """The root of the last backward call; if there was none or it has no name now, the newest named tensor with a
+    grad_fn that nothing was computed from; then the newest named one with a grad_fn."""
+    for event in reversed(trace.passes):
+        for tensor in event.tensors if event.parent is None else ():
+            if root := _root(trace, tensor):
+                return root
+    used = _used(trace)
+    fallback = None
+    for tensor in sorted(trace.tensors, reverse=True):
+        root = _root(trace, tensor)
+        if root and tensor not in used:
+            return root
+        fallback = fallback or root
+    return fallback
+
+
+def _root(trace: Trace, tensor: int) -> Root | None:
+    """The tensor by that id, or what its name means by now, if a pass can begin there."""
+    for name in trace.names_of.get(tensor, ()):
+        now = trace.named(name)
+        known = trace.tensor(now) if now is not None and _written(name) else None
+        if known and now is not None and known.node is not None and not known.is_leaf:
+            return Root(now, name, known.shape, _count(known.shape) == 1)
+    return None
+
+
+def _used(trace: Trace) -> set[int]:
+    """Tensors from which others with a grad_fn were computed. The newest thousands are enough for a default."""
+    return {tensor for op in trace.ops[-5000:] if op.nodes for tensor in op.inputs}
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count
+
+
+def backward_line(root: Root, seed: Seed, *, retain_graph: bool, create_graph: bool) -> str:
+    """The call, with only the arguments that differ from PyTorch's defaults."""
+    arguments = [] if root.scalar else [seed_text(seed, root.name, root.shape)]
+    arguments += ["retain_graph=True"] if retain_graph else []
+    arguments += ["create_graph=True"] if create_graph else []
+    return f"{root.name}.backward({', '.join(arguments)})"
+
+
+def zero_line(chosen: Iterable[Leaf]) -> str:
+    """Zeroes `.grad` in place where there is one."""
+    return "; ".join(f"{leaf.name}.grad.zero_()" for leaf in chosen if leaf.has_grad)
+
+
+def none_line(chosen: Iterable[Leaf]) -> str:
+    """Takes `.grad` away where there is one."""
+    return "; ".join(f"{leaf.name}.grad = None" for leaf in chosen if leaf.has_grad)
+
+
+def typed_error(text: str) -> str | None:
+    """Why a typed gradient cannot be used: "syntax", "numbers", "ragged"; None where it can. Nothing is run."""
+    try:
+        value = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return "syntax"
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        return "ragged"
+    return None if array.dtype.kind in "iuf" and array.size else "numbers"
+
+
+def forward_source(trace: Trace, text: str) -> str | None:
+    """The part of the program that leads to its first backward call and makes tensors with a grad_fn; simple
+    statements on one line. None where the program has no such statements that could be run alone.
+
+    Leaves are left as they are: running `w = torch.randn(…)` again would make another leaf, without its `.grad`.
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    recorded = {op.span[1] for op in trace.ops if op.nodes and op.span and _program_file(trace, op.span[0])}
+    chosen = [s for s in _before_backward(tree.body) if _makes_graph(s, trace, recorded)]
+    if not chosen:
+        return None
+    simple = all(isinstance(s, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr) for s in chosen)
+    return ("; " if simple else "\n").join(ast.unparse(s) for s in chosen)
+
+
+def _program_file(trace: Trace, file: int) -> bool:
+    return bool(trace.cells) and trace.cells[0].file == file
+
+
+def _before_backward(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements before the first backward call, looking into the blocks that hold it."""
+    for statement in body:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        if not _calls_backward(statement):
+            yield statement
+            continue
+        inner = getattr(statement, "body", None)
+        if isinstance(inner, list):
+            yield from _before_backward(inner)
+        return
+
+
+def _calls_backward(statement: ast.stmt) -> bool:
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and (node.func.attr == "backward" or ast.unparse(node.func).endswith("autograd.grad"))
+        for node in ast.walk(statement)
+    )
+
+
+def _makes_graph(statement: ast.stmt, trace: Trace, recorded: set[int]) -> bool:
+    if any(line in recorded for line in range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)):
+        return True
+    names = [n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    known = [trace.tensor(t) for name in names if (t := trace.named(name)) is not None]
+    return any(isinstance(tensor, Tensor) and tensor.node is not None for tensor in known)
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One thing that somebody did: a backward call of the program, or a line sent to the live process."""
+
+    text: str
+    first: int
+    """Its first step."""
+    last: int
+    """Its last step, or the last known one while it runs."""
+    origin: str = "program"
+    failed: bool = False
+
+
+def acts(trace: Trace, limit: int = 200) -> list[Act]:
+    """The program's backward calls, then the lines that were sent, in order; the last `limit` of them."""
+    bounds = trace.cell_step.view
+    after_program = int(bounds[1]) if len(bounds) > 1 else trace.steps + 1
+    found = [a for a in (_call(trace, p, after_program) for p in trace.passes) if a]
+    for position in range(1, len(trace.cells)):
+        cell, first = trace.cells[position], int(bounds[position])
+        last = int(bounds[position + 1]) - 1 if position + 1 < len(bounds) else trace.steps
+        file, ended = trace.files.get(cell.file), trace.ended.get(cell.id)
+        failed = ended is not None and ended.status == "error"
+        found.append(Act(file.text.strip() if file else "", first, max(first, last), cell.origin, failed))
+    return found[-limit:]
+
+
+def _call(trace: Trace, event: Backward, before: int) -> Act | None:
+    first = int(trace.pass_step.view[event.id])
+    if event.parent is not None or first >= before:
+        return None
+    last = trace.pass_end.get(event.id, trace.steps)
+    raised = isinstance(trace.event_at(last), Fault)
+    return Act(event.text or event.call, first, last, failed=raised)
