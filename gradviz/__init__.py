@@ -27,6 +27,7 @@ def __getattr__(name: str) -> Any:
 
     value = getattr(import_module(home), name)
     globals()[name] = value
+    _let_traces_display()
     return value
 
 
@@ -42,6 +43,7 @@ def open(path: str | os.PathLike[str]) -> Trace:  # noqa: A001
     """
     from gradviz.trace import open_trace
 
+    _let_traces_display()
     return open_trace(path)
 
 
@@ -65,3 +67,16 @@ def show(trace: Trace) -> None:
     os.close(handle)
     write_trace(path, (event for event in trace.events if isinstance(event, Event)))
     subprocess.Popen([sys.executable, "-m", "gradviz", path], stdin=subprocess.DEVNULL, start_new_session=True)
+
+
+def _let_traces_display() -> None:
+    """Tell `Trace`, which knows nothing of drawing, how a notebook shows it."""
+    from gradviz.trace import Trace
+
+    Trace.display = staticmethod(_display)
+
+
+def _display(trace: Trace) -> dict[str, str]:
+    from gradviz.notebook import bundle
+
+    return bundle(trace)

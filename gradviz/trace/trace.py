@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import Any, Literal
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -88,6 +88,9 @@ class Trace:
 
     Index attributes are for reading: `ops`, `nodes`, `passes`, `faults`, `files` and `cells` hold events by id.
     """
+
+    display: ClassVar[Callable[[Trace], dict[str, str]] | None] = None
+    """How a notebook shows a recording: media type -> content. Set from above, since nothing here draws."""
 
     def __init__(self, events: Iterable[AnyItem] = ()) -> None:
         self.events: list[AnyItem] = []
@@ -287,6 +290,12 @@ class Trace:
         """The cell that a step belongs to."""
         position = int(np.searchsorted(self.cell_step.view, max(step, 1), "right"))
         return self.cells[position - 1] if position else None
+
+    def __repr__(self) -> str:
+        return f"<Trace of {self.steps} steps, {len(self.ops)} operations, {len(self.nodes)} nodes>"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"text/plain": repr(self)} | (Trace.display(self) if Trace.display is not None else {})
 
     # ---- one small method for each kind of event
 

@@ -1,0 +1,48 @@
+"""What all tests share: no display, no settings of the person who runs them, fixtures of more than one folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+os.environ.pop("GRADVIZ", None)
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(autouse=True)
+def own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings, caches and data of the person who runs the tests are neither read nor written."""
+    home = tmp_path_factory.mktemp("home")
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, str(home / name.split("_")[1].lower()))
+
+
+@pytest.fixture(scope="session")
+def programs() -> Path:
+    """Folder of the example programs."""
+    return ROOT / "resources" / "programs"
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory, programs: Path) -> Callable[[str], Path]:
+    """Recording of an example program by its name, made by PyTorch once for all tests."""
+    made: dict[str, Path] = {}
+    folder = tmp_path_factory.mktemp("recordings")
+
+    def record(name: str) -> Path:
+        if name not in made:
+            path = folder / f"{name}.gradviz"
+            command = [sys.executable, "-m", "gradviz.recorder", "-o", str(path), str(programs / f"{name}.py")]
+            ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+            assert path.exists(), ran.stderr
+            made[name] = path
+        return made[name]
+
+    return record
