@@ -1,6 +1,6 @@
-"""PyTorch to events: `record` inside a program of one's own, `python -m gradviz.recorder` for a program as it stands."""
+"""PyTorch to events: `record` inside a program, `python -m gradviz.recorder` around one."""
 
-from gradviz.recorder.record import record
 from gradviz.recorder.recorder import Recorder
+from gradviz.recorder.recording import record
 
 __all__ = ["Recorder", "record"]

@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack, _pop_mode, _push_mode
+from torch.overrides import TorchFunctionMode
 
-from gradviz.recorder.core import Core, Off, task_id, tracing
+from gradviz.recorder.core import Core, Off, mode_stack, pop_mode, push_mode, task_id, tracing
 from gradviz.recorder.nodes import Tag
 from gradviz.recorder.plan import plan
 from gradviz.recorder.snapshot import fit
@@ -24,9 +24,20 @@ class Pass:
     """One call of the engine while it runs. Holds tags and ids, no node and no gradient."""
 
     __slots__ = (
-        "arrived", "begun", "create", "done", "handles", "id", "keep", "last", "order", "site", "tags", "task",
+        "arrived",
+        "begun",
+        "create",
+        "done",
+        "handles",
+        "id",
+        "keep",
+        "last",
+        "order",
+        "site",
+        "tags",
+        "task",
         "wanted",
-    )  # fmt: skip
+    )
 
     def __init__(self, ident: int, keep: bool, create: bool, site: Site | None) -> None:
         self.id = ident
@@ -106,7 +117,7 @@ class Passes:
         tensors = [t for t in outputs if isinstance(t, torch.Tensor)]
         with Off(), self._core.journal.lock:
             odd = [t for t in tensors if not t.is_nested and (t.numel() != 1 or t.is_complex() or not t.requires_grad)]
-            root = (odd or tensors or [None])[0]
+            root = next(iter(odd or tensors), None)
             if root is not None:
                 shape = () if root.is_nested else tuple(map(int, root.shape))
                 self._core.last_root = self._core.tensors.find(root), shape
@@ -126,9 +137,9 @@ class Passes:
             core.problem("beginning of a pass", error)
             return real.run_backward(*args, **kwargs)
         scope, core.local.scope = core.local.scope, core.local.scope
-        inside = any(mode is self._mode for mode in _get_current_function_mode_stack())
+        inside = any(mode is self._mode for mode in mode_stack())
         if not inside:
-            _push_mode(self._mode)  # Tensor.backward() has switched it off for its own duration
+            push_mode(self._mode)  # Tensor.backward() has switched it off for its own duration
         try:
             result = real.run_backward(*args, **kwargs)
         except BaseException as error:
@@ -136,7 +147,7 @@ class Passes:
             raise
         finally:
             if not inside:
-                _pop_mode()
+                pop_mode()
             core.local.scope = scope
         self._end(run, None, result, frame)
         return result
@@ -159,13 +170,22 @@ class Passes:
         journal.write_all(batch)
         journal.write(
             BackwardEvent(
-                run.id, tuple(nodes), numbers, tuple(tensors), fit(seeds),
+                run.id,
+                tuple(nodes),
+                numbers,
+                tuple(tensors),
+                fit(seeds),
                 implicit if implicit is not None and len(implicit) == len(nodes) else (),
-                "backward" if accumulate else "grad", run.keep, run.create,
-                tuple([e.id for e, _ in run.wanted if e is not None]) if inputs else None, tuple(run.order),
-                parent, None if parent_tag is None else parent_tag.id, None if site is None else site.span,
+                "backward" if accumulate else "grad",
+                run.keep,
+                run.create,
+                tuple([e.id for e, _ in run.wanted if e is not None]) if inputs else None,
+                tuple(run.order),
+                parent,
+                None if parent_tag is None else parent_tag.id,
+                None if site is None else site.span,
                 "" if site is None else site.text,
-            )  # fmt: skip
+            )
         )
         core.passes.append((0, "") if site is None else (site.span[1], site.text))
         for node, number, seed in zip(nodes, numbers, seeds, strict=False):
@@ -288,7 +308,7 @@ class Passes:
     # ---- one node
 
     def _mine(self, run: Pass, tag: Tag, task: int) -> bool:
-        """Whether a hook of this pass was called for it. A graph may be run by another pass while this one's hooks are on."""
+        """Whether a hook of this pass was called for it: another may run the same graph while this one's are on."""
         known = self._core.tasks.get(task)
         if known is None:
             known = next((p for p in reversed(self._open) if p.task is None and tag.id in p.tags), None)
@@ -365,9 +385,7 @@ class Passes:
                 continue
             after = None if tensor.grad is None else self._core.snapshots.of(tensor.grad)
             before, entry.grad = entry.grad, after
-            begun.retained.append(
-                Grad(entry.id, "retain", before, begun.gin[entry.output_nr], after, run.id, tag.id)
-            )  # fmt: skip
+            begun.retained.append(Grad(entry.id, "retain", before, begun.gin[entry.output_nr], after, run.id, tag.id))
 
     def _born(self, run: Pass, maker: Tag | None, grads: Any) -> None:
         """Nodes that a run with create_graph left behind its gradients."""
@@ -408,9 +426,7 @@ class Passes:
             waiting.pop()
         elif waiting:
             waiting[:] = [event for event in waiting if event is not begun.event]
-        journal.ran(
-            NodeRan(run.id, tag.id, begun.gin, fit(gout), begun.gin_before, None, core.thread())
-        )  # fmt: skip
+        journal.ran(NodeRan(run.id, tag.id, begun.gin, fit(gout), begun.gin_before, None, core.thread()))
         run.done.add(tag.id)
         run.last = tag
         for event in begun.retained:
@@ -449,4 +465,3 @@ class Passes:
         if seen is not None and grad is not None and core.snapshots.reads:
             seen.version = None if grad.is_inference() else int(grad._version)
             core.journal.write(Value(seen.id, final or core.snapshots.of(grad), seen.version))
-

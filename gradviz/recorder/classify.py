@@ -28,18 +28,104 @@ class Kind(IntEnum):
 
 _PROPERTIES = frozenset(("data", "T", "mT", "H", "mH", "real", "imag"))
 _READS = frozenset(
-    """item tolist __bool__ __float__ __int__ __index__ __complex__ numpy __array__ __contains__ allclose equal size dim
-    stride numel nelement ndimension __len__ __repr__ __str__ __format__ __hash__ is_floating_point is_complex
-    is_contiguous storage_offset data_ptr element_size type_of get_device is_inference untyped_storage _is_view
-    is_same_size is_tensor result_type get_default_dtype is_conj is_neg has_names dim_order is_nonzero __dir__ is_shared
-    __reduce_ex__ storage is_pinned broadcast_shapes promote_types can_cast is_signed finfo iinfo output_nr sym_int
-    sym_float sym_not sym_max sym_min _set_multithreading_enabled _set_grad_enabled manual_seed seed set_rng_state
-    get_rng_state initial_seed _make_dual _unpack_dual __deepcopy__ __cuda_array_interface__ _get_tracing_state
-    share_memory_ is_storage _typed_storage register_post_accumulate_grad_hook""".split()
+    (
+        "item",
+        "tolist",
+        "__bool__",
+        "__float__",
+        "__int__",
+        "__index__",
+        "__complex__",
+        "numpy",
+        "__array__",
+        "__contains__",
+        "allclose",
+        "equal",
+        "size",
+        "dim",
+        "stride",
+        "numel",
+        "nelement",
+        "ndimension",
+        "__len__",
+        "__repr__",
+        "__str__",
+        "__format__",
+        "__hash__",
+        "is_floating_point",
+        "is_complex",
+        "is_contiguous",
+        "storage_offset",
+        "data_ptr",
+        "element_size",
+        "type_of",
+        "get_device",
+        "is_inference",
+        "untyped_storage",
+        "_is_view",
+        "is_same_size",
+        "is_tensor",
+        "result_type",
+        "get_default_dtype",
+        "is_conj",
+        "is_neg",
+        "has_names",
+        "dim_order",
+        "is_nonzero",
+        "__dir__",
+        "is_shared",
+        "__reduce_ex__",
+        "storage",
+        "is_pinned",
+        "broadcast_shapes",
+        "promote_types",
+        "can_cast",
+        "is_signed",
+        "finfo",
+        "iinfo",
+        "output_nr",
+        "sym_int",
+        "sym_float",
+        "sym_not",
+        "sym_max",
+        "sym_min",
+        "_set_multithreading_enabled",
+        "_set_grad_enabled",
+        "manual_seed",
+        "seed",
+        "set_rng_state",
+        "get_rng_state",
+        "initial_seed",
+        "_make_dual",
+        "_unpack_dual",
+        "__deepcopy__",
+        "__cuda_array_interface__",
+        "_get_tracing_state",
+        "share_memory_",
+        "is_storage",
+        "_typed_storage",
+        "register_post_accumulate_grad_hook",
+    )
 )
 _WRITERS = frozenset(
-    "__setitem__ detach_ resize_ set_ __iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __iand__ "
-    "__ior__ __ixor__ __ilshift__ __irshift__".split()
+    (
+        "__setitem__",
+        "detach_",
+        "resize_",
+        "set_",
+        "__iadd__",
+        "__isub__",
+        "__imul__",
+        "__itruediv__",
+        "__ifloordiv__",
+        "__imod__",
+        "__ipow__",
+        "__iand__",
+        "__ior__",
+        "__ixor__",
+        "__ilshift__",
+        "__irshift__",
+    )
 )
 _SHORT = {"__getitem__": "getitem", "__setitem__": "setitem", "__matmul__": "matmul", "__rsub__": "rsub"}
 

@@ -24,6 +24,10 @@ _C: Any = torch._C
 task_id: Callable[[], int] = _C._current_graph_task_id
 current_node: Callable[[], Any] = _C._current_autograd_node
 tracing = _C._get_tracing_state
+_overrides: Any = torch.overrides
+mode_stack: Callable[[], list[Any]] = _overrides._get_current_function_mode_stack
+push_mode: Callable[[Any], None] = _overrides._push_mode
+pop_mode: Callable[[], Any] = _overrides._pop_mode
 Off = _C.DisableTorchFunction
 """Context in which the recorder reads tensors: neither the program's modes nor tensor subclasses see it."""
 

@@ -1,4 +1,4 @@
-"""The places where tensors can live here, and for those that are absent the reason. Nothing but `torch.accelerator` is asked."""
+"""The places where tensors can live here, as `torch.accelerator` tells, and for those that are absent the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exceptions to `Fault` events: which of the known kinds one is, at which node and line, and the facts that prove it."""
+"""Exceptions to `Fault` events: of which known kind, at which node and line, and the facts that prove it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import re
 import sys
 import traceback
 import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from gradviz.recorder.source import NO_NAMES, Site, is_own
+import torch
+
+from gradviz.recorder.source import Site, is_own
 from gradviz.trace.events import Fault, Scalar, Span
 
 if TYPE_CHECKING:
@@ -17,8 +19,9 @@ if TYPE_CHECKING:
     from gradviz.recorder.nodes import Tag
     from gradviz.recorder.tensors import Entry
 
+_DISPATCH = torch.overrides.handle_torch_function.__code__
+
 Facts = dict[str, Scalar | list[Scalar]]
-_Names = tuple[str | None, ...]
 
 _CODES: tuple[tuple[str, str], ...] = (
     ("version_mismatch", r"has been modified by an inplace operation"),
@@ -31,15 +34,11 @@ _CODES: tuple[tuple[str, str], ...] = (
     ("inference_tensor", r"[Ii]nference ?[Tt]ensor|InferenceMode"),
     (
         "flag_change",
-        r"can only change requires_grad flags of leaf|[Oo]nly Tensors of floating point and complex dtype can require grad"
-        r"|only Tensors of floating point dtype can require gradients",
+        r"can only change requires_grad flags of leaf|[Oo]nly Tensors of floating point (and complex )?dtype can require",
     ),
     ("custom_backward", r"returned an incorrect number of gradients"),
-    (
-        "grad_shape",
-        r"Mismatch in shape|returned an invalid gradient|assigned grad has data of a different"
-        r"|[Ee]xpected .*grad.* to have .*(shape|dtype|type)|Mismatch in dtype|got \d+ tensors and \d+ gradients",
-    ),
+    ("grad_shape", r"Mismatch in (shape|dtype)|returned an invalid gradient|assigned grad has data of a different"),
+    ("grad_shape", r"got \d+ tensors and \d+ gradients|xpected .*grad.* to have .*(shape|type)"),
 )
 
 
@@ -77,11 +76,19 @@ class Faults:
         within, current = (run.id, tag) if run is not None else self._core.where()
         self._core.journal.fault(
             Fault(
-                self._count, type(error).__name__, message[:20_000], code,
-                span=None if site is None else site.span, text="" if site is None else site.text,
-                node=None if current is None else current.id, within=within, op=op,
-                tensor=None if entry is None else entry.id, facts=facts, traceback=text_of(error),
-            )  # fmt: skip
+                self._count,
+                type(error).__name__,
+                message[:20_000],
+                code,
+                span=None if site is None else site.span,
+                text="" if site is None else site.text,
+                node=None if current is None else current.id,
+                within=within,
+                op=op,
+                tensor=None if entry is None else entry.id,
+                facts=facts,
+                traceback=text_of(error),
+            )
         )
         self._count += 1
 
@@ -94,9 +101,14 @@ class Faults:
             message = str(error)
             journal.fault(
                 Fault(
-                    self._count, type(error).__name__, message[:20_000], _code(message), span=span, text=text,
+                    self._count,
+                    type(error).__name__,
+                    message[:20_000],
+                    _code(message),
+                    span=span,
+                    text=text,
                     traceback=text_of(error),
-                )  # fmt: skip
+                )
             )
             self._count += 1
             journal.settle(caught=False)
@@ -176,16 +188,17 @@ def _name(entry: Entry) -> str | None:
     return min(entry.names, key=lambda n: (n.count("."), n)) if entry.names else None
 
 
-def names_of(entry: Entry) -> _Names:
-    """Names that an entry was given."""
-    return tuple(sorted(entry.names)) if entry.names else NO_NAMES
-
-
 def stripped(trace: types.TracebackType | None) -> types.TracebackType | None:
     """A traceback without the recorder's own frames: what plain Python would show."""
-    frames = []
+    frames: list[types.TracebackType] = []
     while trace is not None:
-        if not is_own(trace.tb_frame.f_code.co_filename) and trace.tb_frame.f_code.co_filename != "<frozen runpy>":
+        code = trace.tb_frame.f_code
+        if is_own(code.co_filename):
+            if (
+                frames and frames[-1].tb_frame.f_code is _DISPATCH
+            ):  # the call that was handed to our mode comes again below
+                del frames[-2:]
+        elif not code.co_filename.startswith("<frozen runpy"):
             frames.append(trace)
         trace = trace.tb_next
     result: types.TracebackType | None = None

@@ -1,4 +1,4 @@
-"""The operations that the program calls, seen by a TorchFunctionMode: what went in, what came out, what was written to."""
+"""The operations that the program calls, seen by a TorchFunctionMode: what went in, came out and was written to."""
 
 from __future__ import annotations
 
@@ -113,11 +113,22 @@ class Forward:
                 within, node = core.where()
                 core.journal.write(
                     Op(
-                        self._count, name, qualified, tuple([e.id for _, e in inputs]), (), (),
-                        _arguments(args, kwargs), (), None if site is None else site.span,
-                        "" if site is None else site.text, core.local.scope, within=within,
-                        within_node=None if node is None else node.id, thread=core.thread(), error=True,
-                    )  # fmt: skip
+                        self._count,
+                        name,
+                        qualified,
+                        tuple([e.id for _, e in inputs]),
+                        (),
+                        (),
+                        _arguments(args, kwargs),
+                        (),
+                        None if site is None else site.span,
+                        "" if site is None else site.text,
+                        core.local.scope,
+                        within=within,
+                        within_node=None if node is None else node.id,
+                        thread=core.thread(),
+                        error=True,
+                    )
                 )
                 self._count += 1
                 core.faults.tell(error, site, op=self._count - 1, inputs=[e for _, e in inputs])
@@ -195,12 +206,25 @@ class Forward:
             journal.write_all(first)
             journal.write(
                 Op(
-                    self._count, name, qualified, tuple([e.id for _, e in inputs]), outputs,
-                    tuple(dict.fromkeys(e.id for _, e in written)), _arguments(args, kwargs), nodes,
-                    None if site is None else site.span, "" if site is None else site.text, core.local.scope, None,
-                    self._untracked(name, inputs, made, nodes), custom, within,
-                    None if node is None else node.id, core.thread(), quiet,
-                )  # fmt: skip
+                    self._count,
+                    name,
+                    qualified,
+                    tuple([e.id for _, e in inputs]),
+                    outputs,
+                    tuple(dict.fromkeys(e.id for _, e in written)),
+                    _arguments(args, kwargs),
+                    nodes,
+                    None if site is None else site.span,
+                    "" if site is None else site.text,
+                    core.local.scope,
+                    None,
+                    self._untracked(name, inputs, made, nodes),
+                    custom,
+                    within,
+                    None if node is None else node.id,
+                    core.thread(),
+                    quiet,
+                )
             )
             self._count += 1
         for event in batch:
@@ -260,10 +284,14 @@ class Forward:
             return
         batch.append(
             Warn(
-                "data_edit", "A saved tensor was changed without its version counter moving.",
-                None if site is None else site.span, "" if site is None else site.text, self._count,
-                min(users), entry.id,
-            )  # fmt: skip
+                "data_edit",
+                "A saved tensor was changed without its version counter moving.",
+                None if site is None else site.span,
+                "" if site is None else site.text,
+                self._count,
+                min(users),
+                entry.id,
+            )
         )
 
     def _silent(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any], inputs: _Seen) -> _Seen:
@@ -298,9 +326,17 @@ class Forward:
         within, node = self.core.where()
         before, leaf.grad, leaf.grad_known = leaf.grad, after, True
         return Grad(
-            leaf.id, cause, before, None, after, within, None if node is None else node.id, grad_tensor,
-            None if site is None else site.span, "" if site is None else site.text,
-        )  # fmt: skip
+            leaf.id,
+            cause,
+            before,
+            None,
+            after,
+            within,
+            None if node is None else node.id,
+            grad_tensor,
+            None if site is None else site.span,
+            "" if site is None else site.text,
+        )
 
     def _bind(self, site: Site | None, returned: list[Any], batch: list[Event]) -> None:
         """Tell the names that the statement binds to what was returned."""
@@ -434,10 +470,21 @@ class Forward:
         within, node = core.where()
         core.journal.write(
             Op(
-                self._count, name, qualified, tuple([e.id for _, e in inputs]), (), (entry.id,),
-                _arguments(args, kwargs), (), None if site is None else site.span, "" if site is None else site.text,
-                core.local.scope, within=within, within_node=None if node is None else node.id, thread=core.thread(),
-            )  # fmt: skip
+                self._count,
+                name,
+                qualified,
+                tuple([e.id for _, e in inputs]),
+                (),
+                (entry.id,),
+                _arguments(args, kwargs),
+                (),
+                None if site is None else site.span,
+                "" if site is None else site.text,
+                core.local.scope,
+                within=within,
+                within_node=None if node is None else node.id,
+                thread=core.thread(),
+            )
         )
         self._count += 1
         core.journal.write_all(batch)
@@ -456,7 +503,19 @@ def _gather(value: Any, found: list[Any], depth: int) -> None:
                 _gather(item, found, depth + 1)
 
 
-_PLAIN = (bool, int, float, complex, str, torch.dtype, torch.device, torch.layout, torch.memory_format, type(None), slice)
+_PLAIN = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    torch.dtype,
+    torch.device,
+    torch.layout,
+    torch.memory_format,
+    type(None),
+    slice,
+)
 
 
 def _arguments(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -8,10 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.overrides import _get_current_function_mode_stack
 
 from gradviz.recorder.classify import Kind
-from gradviz.recorder.core import Core, Off, tracing
+from gradviz.recorder.core import Core, Off, mode_stack, tracing
 from gradviz.recorder.forward import Forward, Mode
 from gradviz.trace.events import Event, Scope
 
@@ -34,7 +33,7 @@ class Modules:
         """`Module.__call__`, told as a scope."""
         core = self._core
 
-        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+        def call(module: Any, *args: Any, **kwargs: Any) -> Any:
             if not core.active or core.journal.full or tracing() is not None:
                 return real(module, *args, **kwargs)
             outer = core.local.scope
@@ -44,7 +43,7 @@ class Modules:
             finally:
                 self._leave(outer)
 
-        return __call__
+        return call
 
     def apply(self, real: Any) -> Any:
         """`Function.apply`, told as one custom operation; what its forward does stands in a scope of its own."""
@@ -90,7 +89,7 @@ class Modules:
         mode = self._mode
 
         def has_torch_function(relevant: Any) -> bool:
-            if not real(relevant) or any(m is not mode for m in _get_current_function_mode_stack()):
+            if not real(relevant) or any(m is not mode for m in mode_stack()):
                 return real(relevant)
             return any(
                 type(item) not in _PLAIN_TYPES
@@ -109,7 +108,7 @@ class Modules:
                 self._scopes += 1
                 core.journal.write(
                     Scope(number, True, path, cls, core.local.scope, None if site is None else site.span)
-                )  # fmt: skip
+                )
             core.local.scope = number
         except Exception as error:
             core.problem("entering a scope", error)

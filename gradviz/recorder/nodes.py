@@ -26,9 +26,24 @@ class Tag:
     """Stands in a node's metadata and so lives exactly as long; its end is how the recorder learns of the node's."""
 
     __slots__ = (
-        "custom", "edges", "freed", "gone", "hooked", "id", "leaf", "name", "op", "owner", "retained", "saved", "seq",
-        "__weakref__", "site", "size", "within",
-    )  # fmt: skip
+        "__weakref__",
+        "custom",
+        "edges",
+        "freed",
+        "gone",
+        "hooked",
+        "id",
+        "leaf",
+        "name",
+        "op",
+        "owner",
+        "retained",
+        "saved",
+        "seq",
+        "site",
+        "size",
+        "within",
+    )
 
     def __init__(self, owner: object, ident: int, name: str, seq: int, gone: list[int]) -> None:
         self.owner = owner
@@ -131,14 +146,22 @@ class Nodes:
         self._on_name(tag.name, batch)
         batch.append(
             Node(
-                tag.id, tag.name, tag.edges, _inputs(node), None if accumulates else tag.seq, tag.op,
-                None if tag.leaf is None else tag.leaf.id, saved, None if accumulates else self.parent,
-                self.within, custom,
-            )  # fmt: skip
+                tag.id,
+                tag.name,
+                tag.edges,
+                _inputs(node),
+                None if accumulates else tag.seq,
+                tag.op,
+                None if tag.leaf is None else tag.leaf.id,
+                saved,
+                None if accumulates else self.parent,
+                self.within,
+                custom,
+            )
         )
 
     def _saved(self, node: Any, tag: Tag) -> tuple[Saved, ...]:
-        """What a node keeps. Only the raw fields are read: the others run the user's unpack hooks and check versions."""
+        """What a node keeps. Only raw fields are read: the others run the user's unpack hooks and check versions."""
         attributes = self._attributes.get(type(node))
         if attributes is None:
             attributes = self._attributes[type(node)] = _attributes(node)
@@ -180,9 +203,15 @@ class Nodes:
         leaf = entry.is_leaf if entry is not None else store is not None and store.has_leaf
         told.append(
             Saved(
-                name, "tensor", None if entry is None else entry.id, version, shape_of(tensor),
-                dtype_text(tensor.dtype), 0 if leaf else size, None if leaf or store is None else store.id,
-            )  # fmt: skip
+                name,
+                "tensor",
+                None if entry is None else entry.id,
+                version,
+                shape_of(tensor),
+                dtype_text(tensor.dtype),
+                0 if leaf else size,
+                None if leaf or store is None else store.id,
+            )
         )
 
 
@@ -212,7 +241,10 @@ def _scalar(value: Any) -> str:
 def _inputs(node: Any) -> tuple[tuple[tuple[int, ...], str], ...]:
     try:
         return tuple(
-            [(() if m.is_nested_tensor else tuple(map(int, m.shape)), dtype_text(m.dtype)) for m in node._input_metadata]
+            [
+                (() if m.is_nested_tensor else tuple(map(int, m.shape)), dtype_text(m.dtype))
+                for m in node._input_metadata
+            ]
         )
     except (RuntimeError, AttributeError, TypeError):
         return ()

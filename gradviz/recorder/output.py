@@ -68,9 +68,12 @@ class Capture:
             raw = _Stream(name, number, self._tell, through)
             buffer = io.BufferedWriter(raw)
             text = io.TextIOWrapper(
-                buffer, "utf-8", errors="backslashreplace" if number == 2 else "strict",
-                line_buffering=True, write_through=number == 2,
-            )  # fmt: skip
+                buffer,
+                "utf-8",
+                errors="backslashreplace" if number == 2 else "strict",
+                line_buffering=True,
+                write_through=number == 2,
+            )
             setattr(sys, name, text)
             thread = threading.Thread(target=self._pump, args=(reading, name, through), daemon=True)
             thread.start()

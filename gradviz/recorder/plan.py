@@ -14,7 +14,9 @@ from gradviz.recorder.nodes import Tag
 _Item = tuple[int, int]
 
 
-def plan(tags: Mapping[int, Tag], roots: Sequence[int], wanted: Iterable[int] | None, *, runs_wanted: bool) -> list[int]:
+def plan(
+    tags: Mapping[int, Tag], roots: Sequence[int], wanted: Iterable[int] | None, *, runs_wanted: bool
+) -> list[int]:
     """Node ids in the engine's order.
 
     Args:

@@ -21,7 +21,7 @@ import tokenize
 import types
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import torch
 
@@ -83,9 +83,12 @@ class Process:
             os.dup2(null, 0)
             os.close(null)
         recorder.header(
-            program=self._shown, source=text, argv=(self._shown, *options.args), device=options.device or "cpu",
+            program=self._shown,
+            source=text,
+            argv=(self._shown, *options.args),
+            device=options.device or "cpu",
             seed=options.seed,
-        )  # fmt: skip
+        )
         file = recorder.core.sources.register(self._shown, self._shown, text)
         linecache.cache[self._shown] = len(text), None, text.splitlines(True), self._shown
         self._stage()
@@ -97,7 +100,7 @@ class Process:
         try:
             recorder.start()
             recorder.begin(0, file)
-            status = self._guard(0, lambda: self._program())
+            status = self._guard(0, self._program)
             if options.live:
                 status = 0
                 self._serve()
@@ -114,7 +117,9 @@ class Process:
     def _stage(self) -> None:
         """Set the scene as plain Python would: a fresh `__main__`, `sys.argv`, `sys.path[0]`, device and seed."""
         options, module = self._options, self._module
-        module.__dict__.update(__file__=self._shown if Path(self._shown).is_file() else self._path, __builtins__=builtins)
+        module.__dict__.update(
+            __file__=self._shown if Path(self._shown).is_file() else self._path, __builtins__=builtins
+        )
         module.__dict__.update(__annotations__={}, __cached__=None)
         sys.modules["__main__"] = module
         sys.argv = [self._shown, *options.args]
@@ -204,7 +209,7 @@ class Process:
             except SyntaxError:
                 pass
             else:
-                sys.displayhook(eval(code, namespace))
+                sys.displayhook(eval(code, namespace))  # noqa: S307
                 return
         exec(compile(source, name, "exec", dont_inherit=True), namespace)
 
@@ -247,12 +252,12 @@ class Process:
                 os._exit(_GONE)
 
     def _asking(self, real: Callable[..., str]) -> Callable[..., str]:
-        def input(prompt: object = "", /) -> str:
+        def ask(prompt: object = "", /) -> str:
             _flush_streams()
             self._recorder.core.journal.flush()
             return real(prompt)
 
-        return input
+        return ask
 
 
 def _decoded(source: bytes) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import importlib.metadata
 import os
@@ -14,10 +15,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.overrides import _get_current_function_mode_stack, _pop_mode, _push_mode
 
 from gradviz.recorder.backward import Engine, Passes
-from gradviz.recorder.core import Core, Off
+from gradviz.recorder.core import Core, Off, mode_stack, pop_mode, push_mode
 from gradviz.recorder.devices import devices
 from gradviz.recorder.forward import Forward, Mode
 from gradviz.recorder.modules import Modules
@@ -74,10 +74,12 @@ class Recorder:
         self._patch(torch.nn.Module, "__call__", modules.call(torch.nn.Module.__call__))
         self._patch(torch.autograd.Function, "apply", modules.apply(torch.autograd.Function.__dict__["apply"]))
         self._patch(threading.Thread, "start", modules.start(threading.Thread.start))
-        self._patch(torch.overrides, "has_torch_function", modules.has_torch_function(torch.overrides.has_torch_function))
+        self._patch(
+            torch.overrides, "has_torch_function", modules.has_torch_function(torch.overrides.has_torch_function)
+        )
         _watch_forks()
         _running.append(self)
-        _push_mode(self._mode)
+        push_mode(self._mode)
 
     def stop(self) -> None:
         """Take the taps off again; nothing of them stays."""
@@ -101,11 +103,11 @@ class Recorder:
     def _pop_mode(self) -> None:
         """Take our mode off the stack wherever it is: the program may have left one of its own above it."""
         above = []
-        while any(mode is self._mode for mode in _get_current_function_mode_stack()):
-            above.append(_pop_mode())
+        while any(mode is self._mode for mode in mode_stack()):
+            above.append(pop_mode())
         for mode in reversed(above):
             if mode is not self._mode:
-                _push_mode(mode)
+                push_mode(mode)
 
     def _freeze(self) -> None:
         """Keep the collector from scanning PyTorch's whole heap again and again while the recording allocates."""
@@ -119,9 +121,16 @@ class Recorder:
         """Write the header: first of all events."""
         self.core.journal.write(
             Header(
-                versions=versions(), devices=devices(), values=self.values, value_limit=self.value_limit,
-                pid=os.getpid(), time=time.time(), rank=_number("RANK"), world_size=_number("WORLD_SIZE"), **fields,
-            )  # fmt: skip
+                versions=versions(),
+                devices=devices(),
+                values=self.values,
+                value_limit=self.value_limit,
+                pid=os.getpid(),
+                time=time.time(),
+                rank=_number("RANK"),
+                world_size=_number("WORLD_SIZE"),
+                **fields,
+            )
         )
         self.core.journal.flush()
 
@@ -139,9 +148,13 @@ class Recorder:
             status = "limit"
         core.journal.write(
             Ended(
-                cell, status, exit_code, {k: v for k, v in left.items() if v},
-                time.perf_counter() - self._cells.get(cell, time.perf_counter()), final,
-            )  # fmt: skip
+                cell,
+                status,
+                exit_code,
+                {k: v for k, v in left.items() if v},
+                time.perf_counter() - self._cells.get(cell, time.perf_counter()),
+                final,
+            )
         )
         core.journal.flush()
 
@@ -210,8 +223,11 @@ def _number(name: str) -> int | None:
 
 
 def raise_stack_limit() -> None:
-    """Let the main thread's stack grow to 1 GiB: PyTorch frees a chain of nodes that Python has touched by recursion,
-    and some 44,000 of them overflow the usual 8 MiB. The limit stays raised, since the program may drop its graph later."""
+    """Let the main thread's stack grow to 1 GiB.
+
+    PyTorch frees a chain of nodes that Python has touched by recursion, and some 44,000 of them overflow the usual
+    8 MiB. The limit stays raised, since the program may drop its graph later.
+    """
     if sys.platform == "win32":
         return
     import resource
@@ -223,13 +239,9 @@ def raise_stack_limit() -> None:
             resource.setrlimit(resource.RLIMIT_STACK, (want, hard))
 
 
-_forks_watched = False
-
-
+@functools.cache
 def _watch_forks() -> None:
-    global _forks_watched
-    if not _forks_watched and hasattr(os, "register_at_fork"):
-        _forks_watched = True
+    if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_forked)
 
 

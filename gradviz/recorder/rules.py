@@ -77,7 +77,7 @@ def _argument_names(schema: str) -> set[str]:
 
 
 def _entries(text: str) -> Iterator[_Entry]:
-    """The one shape this file has: a list of maps, "key: value" lines, indented continuations, one level of dispatch."""
+    """The one shape this file has: a list of maps, "key: value" lines, continuations, one level of dispatch."""
     entry: list[list[str | None]] = []
     dispatch: str | None = None
     inside = False

@@ -1,4 +1,4 @@
-"""Tensor content to `Data`: a copy taken at once, so that nothing of the program is held. Statistics always, bytes up to a limit."""
+"""Tensor content to `Data`: a copy taken at once, so that nothing is held. Statistics always, bytes up to a limit."""
 
 from __future__ import annotations
 
@@ -26,10 +26,21 @@ _THUMB = 32
 _SAMPLE = 1 << 18
 
 _NUMPY = {
-    torch.float64: "<f8", torch.float32: "<f4", torch.float16: "<f2", torch.complex128: "<c16", torch.complex64: "<c8",
-    torch.int64: "<i8", torch.int32: "<i4", torch.int16: "<i2", torch.int8: "i1", torch.uint8: "u1", torch.bool: "?",
-    torch.uint16: "<u2", torch.uint32: "<u4", torch.uint64: "<u8",
-}  # fmt: skip
+    torch.float64: "<f8",
+    torch.float32: "<f4",
+    torch.float16: "<f2",
+    torch.complex128: "<c16",
+    torch.complex64: "<c8",
+    torch.int64: "<i8",
+    torch.int32: "<i4",
+    torch.int16: "<i2",
+    torch.int8: "i1",
+    torch.uint8: "u1",
+    torch.bool: "?",
+    torch.uint16: "<u2",
+    torch.uint32: "<u4",
+    torch.uint64: "<u8",
+}
 _BITS = {1: torch.uint8, 2: torch.int16}
 _DTYPE_TEXT: dict[Any, str] = {}
 _DEVICE_TEXT: dict[Any, str] = {}
@@ -37,7 +48,7 @@ _LAYOUT_TEXT: dict[Any, str] = {torch.strided: "strided"}
 
 
 def dtype_text(dtype: torch.dtype) -> str:
-    """"float32", without the module."""
+    """ "float32", without the module."""
     text = _DTYPE_TEXT.get(dtype)
     if text is None:
         text = _DTYPE_TEXT[dtype] = str(dtype).rpartition(".")[2]
@@ -45,7 +56,7 @@ def dtype_text(dtype: torch.dtype) -> str:
 
 
 def device_text(device: torch.device) -> str:
-    """"cpu", "cuda:0"."""
+    """ "cpu", "cuda:0"."""
     text = _DEVICE_TEXT.get(device)
     if text is None:
         text = _DEVICE_TEXT[device] = str(device)
@@ -53,7 +64,7 @@ def device_text(device: torch.device) -> str:
 
 
 def layout_text(layout: torch.layout) -> str:
-    """"strided", "sparse_coo"."""
+    """ "strided", "sparse_coo"."""
     text = _LAYOUT_TEXT.get(layout)
     if text is None:
         text = _LAYOUT_TEXT[layout] = str(layout).rpartition(".")[2]
@@ -130,7 +141,9 @@ class Snapshots:
         count = tensor.numel()
         plain = tensor.detach()
         if plain.is_conj() or plain.is_neg() or plain._is_zerotensor():
-            plain = plain.resolve_conj().resolve_neg() + 0 if plain._is_zerotensor() else plain.resolve_conj().resolve_neg()
+            plain = (
+                plain.resolve_conj().resolve_neg() + 0 if plain._is_zerotensor() else plain.resolve_conj().resolve_neg()
+            )
         where = plain.device
         keep = count <= self._limit and count * plain.element_size() <= BYTES_LIMIT
         if where.type != "cpu":
@@ -147,11 +160,19 @@ class Snapshots:
         parts = (self._read(plain._indices()), self._read(plain._values()))
         values = parts[1]
         return Data(
-            shape_of(tensor), dtype_text(tensor.dtype), device_text(tensor.device), "sparse_coo",
+            shape_of(tensor),
+            dtype_text(tensor.dtype),
+            device_text(tensor.device),
+            "sparse_coo",
             missing=None if all(part.raw is not None for part in parts) else "budget",
-            nan=values.nan, inf=values.inf, low=values.low, high=values.high, mean=values.mean, norm=values.norm,
+            nan=values.nan,
+            inf=values.inf,
+            low=values.low,
+            high=values.high,
+            mean=values.mean,
+            norm=values.norm,
             parts=parts if all(part.raw is not None for part in parts) else (),
-        )  # fmt: skip
+        )
 
 
 def fit(items: tuple[Data | None, ...], room: int = 2 * BYTES_LIMIT) -> tuple[Data | None, ...]:
@@ -200,9 +221,19 @@ def _exact(tensor: Any, device: str) -> Data:
         if math.isfinite(norm):
             low, high = min(numbers), max(numbers)
             return Data(
-                shape, dtype_text(dtype), device, "strided", raw, None, 0, 0,
-                float(low), float(high), sum(numbers) / count, norm,
-            )  # fmt: skip
+                shape,
+                dtype_text(dtype),
+                device,
+                "strided",
+                raw,
+                None,
+                0,
+                0,
+                float(low),
+                float(high),
+                sum(numbers) / count,
+                norm,
+            )
     return _statistics(array, Data(shape, dtype_text(dtype), device, raw=raw))
 
 
@@ -225,7 +256,7 @@ def _statistics(array: Any, data: Data) -> Data:
     norm = math.sqrt(float(flat @ flat))
     return replace(
         data, nan=nan, inf=inf, low=float(flat.min()), high=float(flat.max()), mean=float(flat.mean()), norm=norm
-    )  # fmt: skip
+    )
 
 
 def _large(tensor: Any, device: str, count: int) -> Data:
@@ -241,9 +272,21 @@ def _large(tensor: Any, device: str, count: int) -> Data:
         return replace(_statistics(tensor.numpy(), empty), thumb=thumb, thumb_shape=shape)
     low, high = torch.aminmax(tensor)
     return Data(
-        empty.shape, empty.dtype, device, "strided", None, "budget", 0, 0,
-        float(low), float(high), float(tensor.mean()), norm, thumb, shape,
-    )  # fmt: skip
+        empty.shape,
+        empty.dtype,
+        device,
+        "strided",
+        None,
+        "budget",
+        0,
+        0,
+        float(low),
+        float(high),
+        float(tensor.mean()),
+        norm,
+        thumb,
+        shape,
+    )
 
 
 def _integers(tensor: Any, data: Data) -> Data:
@@ -254,7 +297,7 @@ def _integers(tensor: Any, data: Data) -> Data:
 
 
 def _thumbnail(tensor: Any, count: int) -> tuple[bytes, tuple[int, int]]:
-    """Block means over the last dimension (columns) and all others (rows); of very large content, over a regular sample."""
+    """Block means over the last dimension (columns) and all others (rows); of very large content, of a sample."""
     columns = int(tensor.shape[-1]) if tensor.dim() else 1
     rows = max(count // columns, 1)
     picture = tensor.reshape(rows, columns)

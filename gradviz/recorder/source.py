@@ -50,13 +50,14 @@ class Sources:
     def __init__(self, emit: Callable[[File], object]) -> None:
         self._emit = emit
         self._files: dict[str, int] = {}
-        self._sites: dict[tuple[CodeType, int], Site] = {}
-        self._foreign: dict[CodeType, int] = {}
-        self._tables: dict[CodeType, tuple[list[Any], list[Any], list[int]]] = {}
+        self._sites: dict[tuple[int, int], Site] = {}
+        self._foreign: dict[int, int] = {}
+        self._tables: dict[int, tuple[list[Any], list[Any], list[int]]] = {}
+        self._codes: list[CodeType] = []  # held, since the tables go by `id`: equal code objects may differ in file
         self._paths: dict[str, tuple[str, str]] = {}
 
     def register(self, filename: str, path: str, text: str) -> int:
-        """Tell under which path and with which text the code compiled as `filename` is to be shown; gives the file id."""
+        """Tell under which path and with which text code compiled as `filename` is shown; gives the file id."""
         self._paths[filename] = path, text
         return self.file(filename)
 
@@ -75,10 +76,9 @@ class Sources:
         fallback: FrameType | None = None
         foreign = self._foreign
         while frame is not None:
-            code = frame.f_code
-            kind = foreign.get(code)
+            kind = foreign.get(id(frame.f_code))
             if kind is None:
-                kind = foreign[code] = _kind(code.co_filename, self._paths)
+                kind = self._owner(frame.f_code)
             if kind == 0:
                 return self.site(frame), frame
             if kind == 1 and fallback is None:
@@ -88,47 +88,61 @@ class Sources:
 
     def site(self, frame: FrameType) -> Site:
         """The site at which a frame stands now."""
-        key = frame.f_code, frame.f_lasti
+        key = id(frame.f_code), frame.f_lasti
         site = self._sites.get(key)
         if site is None:
-            site = self._sites[key] = self._resolve(*key)
+            self._owner(frame.f_code)
+            site = self._sites[key] = self._resolve(frame.f_code, frame.f_lasti)
         return site
+
+    def _owner(self, code: CodeType) -> int:
+        """Whose code it is, see `_kind`."""
+        kind = self._foreign.get(id(code))
+        if kind is None:
+            self._codes.append(code)
+            kind = self._foreign[id(code)] = _kind(code.co_filename, self._paths)
+        return kind
 
     def names(self, site: Site, frame: FrameType) -> Site:
         """The site whose `names` name the value of `site`: itself, or the call from which it is returned."""
         above: FrameType | None = frame
         while site.returns and above is not None:
             above = above.f_back
-            while above is not None and self._foreign.get(above.f_code, 0) != 0:
+            while above is not None and self._owner(above.f_code) != 0:
                 above = above.f_back
             if above is None:
                 break
-            code = above.f_code
-            if code not in self._foreign:
-                self._foreign[code] = _kind(code.co_filename, self._paths)
-                if self._foreign[code]:
-                    continue
             site = self.site(above)
         return site
 
     def _resolve(self, code: CodeType, last: int) -> Site:
-        table = self._tables.get(code)
+        table = self._tables.get(id(code))
         if table is None:
             instructions = [i for i in dis.get_instructions(code) if i.opname not in _IGNORED]
-            table = self._tables[code] = list(code.co_positions()), instructions, [i.offset for i in instructions]
+            table = self._tables[id(code)] = list(code.co_positions()), instructions, [i.offset for i in instructions]
         positions, instructions, offsets = table
         line, end_line, column, end_column = positions[last // 2] if 0 <= last // 2 < len(positions) else (None,) * 4
         line = line or code.co_firstlineno
-        names, returns, unpacks = _targets(instructions, bisect.bisect_right(offsets, last))
+        position = bisect.bisect_right(offsets, last)
+        names, returns, unpacks = _targets(instructions, position)
         span, text = self._text(code.co_filename, line, end_line or line, column, end_column)
+        if position and instructions[position - 1].opname.startswith(("STORE_", "DELETE_")):
+            names, returns, text = NO_NAMES, False, self._line(code.co_filename, line) or text
         return Site(span, text, names, returns, unpacks)
+
+    def _lines(self, filename: str) -> list[str]:
+        known = self._paths.get(filename)
+        return known[1].splitlines(True) if known else linecache.getlines(filename)
+
+    def _line(self, filename: str, line: int) -> str:
+        lines = self._lines(filename)
+        return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
     def _text(
         self, filename: str, line: int, end_line: int, column: int | None, end_column: int | None
     ) -> tuple[Span, str]:
         file = self.file(filename)
-        known = self._paths.get(filename)
-        lines = known[1].splitlines(True) if known else linecache.getlines(filename)
+        lines = self._lines(filename)
         if column is None or end_column is None or not 0 < line <= end_line <= len(lines):
             text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
             return (file, line, -1, end_line, -1), text

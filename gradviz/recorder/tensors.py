@@ -42,9 +42,24 @@ class Entry:
     """What is known of one live tensor object."""
 
     __slots__ = (
-        "grad", "grad_known", "grad_of", "id", "is_leaf", "names", "node", "op", "output_nr", "ref", "requires_grad",
-        "retains", "shape", "site", "stale", "store", "version",
-    )  # fmt: skip
+        "grad",
+        "grad_known",
+        "grad_of",
+        "id",
+        "is_leaf",
+        "names",
+        "node",
+        "op",
+        "output_nr",
+        "ref",
+        "requires_grad",
+        "retains",
+        "shape",
+        "site",
+        "stale",
+        "store",
+        "version",
+    )
 
     def __init__(self, ident: int, ref: Any) -> None:
         self.id = ident
@@ -179,8 +194,8 @@ class Tensors:
                     yield other, tensor
 
     def holder(self, tensor: Any) -> tuple[Entry | None, Store | None]:
-        """The entry that shows this content: the object itself, or a live tensor that begins at the same address and has
-        as many elements (of the same shape, if there is one)."""
+        """The entry that shows this content: the object, or a live tensor that begins at the same address and has as
+        many elements (of the same shape, if there is one)."""
         entry = self.find(tensor)
         if entry is not None:
             return entry, entry.store
@@ -224,7 +239,11 @@ class Tensors:
         entry.shape = shape_of(tensor)
         entry.node, entry.output_nr = None, 0
         if not leaf:
-            node = _unwrapped(tensor).grad_fn if wrapped and _C._functorch.is_functorch_wrapped_tensor(tensor) else tensor.grad_fn
+            node = (
+                _unwrapped(tensor).grad_fn
+                if wrapped and _C._functorch.is_functorch_wrapped_tensor(tensor)
+                else tensor.grad_fn
+            )
             if node is not None:
                 entry.node = self._walk(node, op, batch)
                 entry.output_nr = int(tensor.output_nr)
@@ -238,11 +257,23 @@ class Tensors:
         kind = type(tensor)
         batch.append(
             Tensor(
-                entry.id, entry.shape, dtype_text(tensor.dtype), device_text(tensor.device), layout_text(tensor.layout),
-                "Tensor" if kind is torch.Tensor else kind.__name__, entry.requires_grad, leaf, entry.node,
-                entry.output_nr, entry.op, base, -1 if entry.store is None else entry.store.id, entry.version,
-                bool(tensor.is_inference()), entry.retains,
-            )  # fmt: skip
+                entry.id,
+                entry.shape,
+                dtype_text(tensor.dtype),
+                device_text(tensor.device),
+                layout_text(tensor.layout),
+                "Tensor" if kind is torch.Tensor else kind.__name__,
+                entry.requires_grad,
+                leaf,
+                entry.node,
+                entry.output_nr,
+                entry.op,
+                base,
+                -1 if entry.store is None else entry.store.id,
+                entry.version,
+                bool(tensor.is_inference()),
+                entry.retains,
+            )
         )
 
 

@@ -7,6 +7,7 @@ import linecache
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, BinaryIO
 
@@ -15,7 +16,9 @@ from gradviz.recorder.source import is_own
 from gradviz.trace import Decoder, Trace
 
 
-class record:
+def record(
+    path: str | os.PathLike[str] | Callable[..., Any] | None = None, values: str = "auto", value_limit: int = 1024
+) -> Any:
     """Records what runs inside.
 
         with record("run.gradviz") as recording:
@@ -28,21 +31,22 @@ class record:
         step.recording.trace
 
     Args:
-        path: also write the recording to this file, as it grows.
+        path: also write the recording to this file, as it grows; or the function to be recorded.
         values: "auto" (bytes of small tensors, statistics of large ones), "all" or "none".
+        value_limit: largest number of elements of which "auto" keeps the bytes.
 
     With `GRADVIZ=off` in the environment nothing is recorded and the trace is empty. Errors of the program pass
     through unchanged.
     """
+    if callable(path):
+        return _recorded(path, values, value_limit, None)
+    return Recording(path, values, value_limit)
 
-    def __new__(cls, path: Any = None, values: str = "auto", value_limit: int = 1024) -> Any:
-        """A recording to enter; or, given a function, the function recorded at each call."""
-        self = super().__new__(cls)
-        if callable(path):
-            return _recorded(path, values, value_limit)
-        return self
 
-    def __init__(self, path: str | os.PathLike[str] | None = None, values: str = "auto", value_limit: int = 1024) -> None:
+class Recording:
+    """What `record` gives: a context manager, or a decorator; `trace` holds what was recorded."""
+
+    def __init__(self, path: str | os.PathLike[str] | None, values: str, value_limit: int) -> None:
         self._path = path
         self._values = values
         self._limit = value_limit
@@ -69,11 +73,11 @@ class record:
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return _recorded(function, self._values, self._limit, self._path)
 
-    def __enter__(self) -> record:
+    def __enter__(self) -> Recording:
         if os.environ.get("GRADVIZ", "").lower() == "off":
             return self
         if self._path is not None:
-            self._file = open(self._path, "wb")
+            self._file = Path(self._path).open("wb")
         self._frames, self._trace = [], None
         recorder = self._recorder = Recorder(self._sink, self._values, self._limit)
         recorder.header()
@@ -111,10 +115,10 @@ class record:
             self._file.flush()
 
 
-def _recorded(function: Callable[..., Any], values: str, limit: int, path: Any = None) -> Callable[..., Any]:
+def _recorded(function: Callable[..., Any], values: str, limit: int, path: Any) -> Callable[..., Any]:
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        recording = record(path, values, limit)
+        recording = Recording(path, values, limit)
         wrapper.recording = recording  # type: ignore[attr-defined]
         with recording:
             return function(*args, **kwargs)
