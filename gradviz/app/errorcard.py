@@ -1,0 +1,172 @@
+"""A fault as a card at the node that raised it: what happened, what proves it, why, and what can be tried."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
+
+from gradviz.app.icons import icon
+from gradviz.app.panel import Panel, differ
+from gradviz.explain import fault_card
+from gradviz.player.view import ViewState
+from gradviz.trace.events import Fault
+
+if TYPE_CHECKING:
+    from gradviz.app.canvas import Canvas
+    from gradviz.session import Session
+
+WIDTH = 540
+GAP = 30
+
+
+class ErrorCard(Panel):
+    """Visible while the step is a fault."""
+
+    fix = Signal(int, object)
+    """Fault id and the `Fix` that was clicked."""
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(session, parent)
+        self._fault: Fault | None = None
+        self._dismissed: tuple[int, int] | None = None
+        self.link = QFrame(parent)
+        self.link.hide()
+        self.frame = QFrame()
+        self.frame.setObjectName("errorcard")
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(self.frame)
+        column = QVBoxLayout(self.frame)
+        column.setContentsMargins(18, 12, 12, 12)
+        column.setSpacing(8)
+        self.title = self._label("title")
+        self.close_button = QToolButton()
+        self.close_button.setObjectName("plain")
+        self.close_button.setIconSize(QSize(14, 14))
+        self.close_button.clicked.connect(self._dismiss)
+        head = QHBoxLayout()
+        head.addWidget(self.title, 1)
+        head.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
+        column.addLayout(head)
+        self.fact, self.effect, self.cause = (self._label("dim") for _ in range(3))
+        for label in (self.fact, self.effect, self.cause):
+            column.addWidget(label)
+        self._buttons = QHBoxLayout()
+        self._buttons.setSpacing(8)
+        column.addLayout(self._buttons)
+        self.fold = QToolButton()
+        self.fold.setObjectName("link")
+        self.fold.setCheckable(True)
+        self.fold.toggled.connect(self._unfold)
+        column.addWidget(self.fold)
+        self.original = self._label("mono")
+        self.original.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        column.addWidget(self.original)
+        self.hide()
+        self.begin()
+
+    def _label(self, style: str) -> QLabel:
+        label = QLabel()
+        label.setObjectName(style)
+        label.setWordWrap(True)
+        label.setTextFormat(Qt.TextFormat.PlainText)
+        return label
+
+    # ---- what it says
+
+    def retell(self) -> None:
+        self.setAccessibleName(self.words("ui.error.name"))
+        self.close_button.setAccessibleName(self.words("ui.banner.close"))
+        self._fault = None
+
+    def refresh(self, old: ViewState | None, new: ViewState) -> None:
+        if not differ(old, new, "step", "revision", "language", "theme", "events"):
+            return
+        event = self.session.trace.event_at(new.step) if self.session.trace.events else None
+        fault = event if isinstance(event, Fault) else None
+        if fault is None or self._dismissed == (new.revision, fault.id):
+            self.hide()
+            self.link.hide()
+            self._fault = None
+        elif fault is not self._fault or differ(old, new, "language", "theme"):
+            self._fault = fault
+            self._fill(fault)
+            self.show()
+
+    def _fill(self, fault: Fault) -> None:
+        card = fault_card(self.session.trace, fault.id, self.session.view.language)
+        self.title.setText(f"✖ {card.title}")
+        for label, text in ((self.fact, card.fact), (self.effect, card.effect), (self.cause, card.cause)):
+            label.setText(text)
+            label.setVisible(bool(text))
+        self.close_button.setIcon(icon("close", self.theme.text_dim))
+        while (item := self._buttons.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.deleteLater()
+        for k, fix in enumerate(card.fixes):
+            button = QPushButton(fix.label)
+            button.setAccessibleName(fix.label)
+            button.setObjectName("primary" if k == 0 else "")
+            button.clicked.connect(partial(self._fix, fault.id, fix))
+            self._buttons.addWidget(button)
+        self._buttons.addStretch(1)
+        self.fold.setChecked(False)
+        self.fold.setText("▸ " + self.words("ui.error.original"))
+        self.fold.setAccessibleName(self.words("ui.error.original"))
+        self.original.setText(card.original)
+        self.original.hide()
+        self.link.setStyleSheet(f"background: {self.theme.error};")
+
+    def _fix(self, fault: int, fix: object, checked: bool = False) -> None:
+        self.fix.emit(fault, fix)
+
+    def _unfold(self, shown: bool) -> None:
+        self.fold.setText(("▾ " if shown else "▸ ") + self.words("ui.error.original"))
+        self.original.setVisible(shown)
+        self._fit()
+
+    def _dismiss(self) -> None:
+        if self._fault is not None:
+            self._dismissed = (self.session.view.revision, self._fault.id)
+        self.hide()
+        self.link.hide()
+
+    # ---- where it stands
+
+    def place(self, canvas: Canvas, bottom: int) -> None:
+        """Stand below the failing node, or above it where there is no room, inside the canvas."""
+        if self._fault is None or not self.isVisible():
+            self.link.hide()
+            return
+        self._fit()
+        keys = [f"{kind}:{ident}" for kind, ident in (("node", self._fault.node), ("op", self._fault.op)) if ident is not None]
+        anchor = next((place for key in keys if (place := canvas.anchor(key)) is not None), None)
+        width, height = self.width(), self.height()
+        if anchor is None:
+            self.link.hide()
+            self.move((canvas.width() - width) // 2, max(60, (bottom - height) // 2))
+            return
+        x = max(12, min(anchor.center().x() - width // 3, canvas.width() - width - 12))
+        below = anchor.bottom() + GAP
+        y = below if below + height <= bottom else max(60, anchor.top() - GAP - height)
+        self.move(x, y)
+        self._place_link(anchor.center().x(), anchor.bottom(), anchor.top(), y, height)
+        self.raise_()
+
+    def _place_link(self, x: int, bottom: int, top: int, y: int, height: int) -> None:
+        first, last = (bottom, y) if y >= bottom else (y + height, top)
+        self.link.setVisible(last > first)
+        if last > first:
+            self.link.setGeometry(x, first, 2, last - first)
+
+    def _fit(self) -> None:
+        self.setFixedWidth(min(WIDTH, max(260, self.parentWidget().width() - 24)) if self.parentWidget() else WIDTH)
+        layout = self.layout()
+        if layout is not None:
+            layout.activate()
+            self.resize(self.width(), layout.heightForWidth(self.width()))

@@ -1,0 +1,216 @@
+"""What actions need from the window: runs, files, dialogs. `ask` can be replaced, so that no test meets a dialog."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QSaveFile
+from PySide6.QtWidgets import QFileDialog
+
+from gradviz.app.launch import Launched, read_program
+from gradviz.explain import Words
+from gradviz.player.program import Program
+from gradviz.scene.theme import load_theme
+from gradviz.settings import opened
+from gradviz.trace import SUFFIX, TraceError, encode, open_trace
+from gradviz.trace.events import Event
+
+if TYPE_CHECKING:
+    from gradviz.app.window import Window
+
+Ask = Callable[[str, str, bool], str | None]
+FILTERS = {
+    "open": "*.py *.gradviz",
+    "program": "*.py",
+    "recording": "*.gradviz",
+    "export": "*.svg *.png *.pdf *.html *.gif *.mp4 *.dot *.json *.graphml",
+}
+
+
+class WindowPort:
+    """The `Port` of a window."""
+
+    def __init__(self, window: Window) -> None:
+        self._window = window
+        self.session = window.session
+        self.ask: Ask = self._dialog
+        """Asks for a path: (kind, suggestion, saving)."""
+
+    @property
+    def words(self) -> Words:
+        """The word list of the language that is spoken now."""
+        return Words(self.session.view.language)
+
+    # ---- running
+
+    def load(self, program: Program, launched: Launched | None = None) -> None:
+        """Show another program and record it, paused at step 0."""
+        self.session.update(program=program, editing=False, device=program.form.device if program.form else "cpu")
+        self._window.banner.hide()
+        self._window.recorder.start(program, launched=launched)
+
+    def run_program(self, actions: tuple[str, ...] = ()) -> None:
+        """Record the program anew; the playhead stays where it is."""
+        self._window.banner.hide()
+        view = self.session.view
+        self.session.update(playing=False)
+        self._window.recorder.start(view.program, actions, step=view.step)
+
+    def rerun(self, program: Program, actions: tuple[str, ...] = ()) -> None:
+        """Take a changed program and record it; the playhead stays where it is."""
+        self.session.update(program=program)
+        self.run_program(actions)
+
+    def stop(self) -> None:
+        """End the program within a second."""
+        self._window.recorder.stop()
+
+    def send(self, line: str) -> None:
+        """Run a line in the live process."""
+        self._window.recorder.send(line)
+
+    # ---- files
+
+    def ask_path(self, kind: str, suggestion: str, *, saving: bool) -> str | None:
+        """Ask for a file."""
+        return self.ask(kind, suggestion, saving)
+
+    def _dialog(self, kind: str, suggestion: str, saving: bool) -> str | None:
+        title = self.words(f"ui.file.{'save' if saving else 'open'}_{kind}")
+        chosen = f"{self.words(f'ui.file.{kind}')} ({FILTERS[kind]})"
+        dialog = QFileDialog.getSaveFileName if saving else QFileDialog.getOpenFileName
+        return dialog(self._window, title, suggestion, chosen)[0] or None
+
+    def open(self, path: str) -> None:
+        """Show a recording, or load and record a program. Opening a recording runs nothing."""
+        try:
+            if path.lower().endswith((".py", ".pyw")):
+                self.load(read_program(path))
+            else:
+                self._show_recording(path)
+        except (OSError, ValueError, TraceError) as error:
+            self.cannot_open(path, str(error))
+            return
+        self._window.keep(opened(self._window.store.settings, str(Path(path).resolve())))
+
+    def _show_recording(self, path: str) -> None:
+        trace = open_trace(path)
+        self._window.recorder.close()
+        self._window.banner.hide()
+        name = Path(path).name
+        header = trace.header
+        self.session.update(live="none", actions=(), editing=False, device=header.device)
+        self.session.update(program=Program(header.source, name, saved=header.source))
+        self.session.begin(trace)
+        if trace.damage:
+            self.tell(trace.damage, warn=True)
+
+    def cannot_open(self, path: str, why: str) -> None:
+        """Say that a file cannot be shown."""
+        self.tell(self.words("ui.banner.cannot_open", name=Path(path).name, why=why), warn=True)
+
+    def write_text(self, path: str, text: str) -> bool:
+        """Write a text file, whole or not at all."""
+        return self._write(path, text.encode("utf-8"))
+
+    def _write(self, path: str, content: bytes) -> bool:
+        file = QSaveFile(path)
+        done = file.open(QSaveFile.OpenModeFlag.WriteOnly) and file.write(content) == len(content) and file.commit()
+        if not done:
+            self.tell(self.words("ui.banner.cannot_write", name=Path(path).name, why=file.errorString()), warn=True)
+            return False
+        self.tell(self.words("ui.banner.written", name=Path(path).name))
+        return True
+
+    def write_recording(self, path: str) -> None:
+        """Write the recording as it stands."""
+        target = path if path.endswith(SUFFIX) else path + SUFFIX
+        known = [event for event in self.session.trace.events if isinstance(event, Event)]
+        self._write(target, encode(known))
+
+    def export(self, path: str) -> None:
+        """Write the step in the format that the file's name asks for."""
+        kind = Path(path).suffix.lower().removeprefix(".")
+        writer = _WRITERS.get(kind)
+        if writer is None:
+            self.tell(self.words("ui.banner.no_format", name=Path(path).name, formats=", ".join(_WRITERS)), warn=True)
+            return
+        try:
+            text = writer(self, path)
+        except (OSError, ImportError, ValueError, RuntimeError, TraceError) as error:
+            self.tell(self.words("ui.banner.cannot_write", name=Path(path).name, why=str(error)), warn=True)
+            return
+        if text is None:
+            self.tell(self.words("ui.banner.written", name=Path(path).name))
+        else:
+            self._write(path, text.encode("utf-8"))
+
+    # ---- the rest
+
+    def surface(self, what: str) -> None:
+        """Bring something up."""
+        self._window.surface(what)
+
+    def tell(self, text: str, *, warn: bool = False, again: bool = False) -> None:
+        """Say a sentence across the window, with a button to run again where that is what helps."""
+        banner, theme = self._window.banner, load_theme(self.session.view.theme)
+        banner.setObjectName("banner" if warn else "note")
+        banner.style().unpolish(banner)
+        banner.style().polish(banner)
+        button = self.words("ui.banner.again") if again else ""
+        banner.tell(text, button, self.run_program if again else None, ink=theme.text, close=self.words("ui.banner.close"))
+
+
+def _svg(port: WindowPort, path: str) -> str | None:
+    from gradviz.export.svg import to_svg
+
+    view = port.session.view
+    return to_svg(port.session.trace, view.step, theme=view.theme, mode=view.mode, language=view.language)
+
+
+def _html(port: WindowPort, path: str) -> str | None:
+    from gradviz.export.html import to_html
+
+    return to_html(port.session.trace, language=port.session.view.language)
+
+
+def _raster(name: str) -> Callable[[WindowPort, str], str | None]:
+    def write(port: WindowPort, path: str) -> str | None:
+        from gradviz.app import raster
+
+        view, trace = port.session.view, port.session.trace
+        options: dict[str, Any] = {"theme": view.theme, "mode": view.mode, "language": view.language}
+        function = getattr(raster, f"to_{name}")
+        try:
+            if name in ("png", "pdf"):
+                function(trace, view.step, path, **options)
+            else:
+                function(trace, path, **options)
+        except raster.ExportError as error:
+            raise ValueError(str(error)) from error
+        return None
+
+    return write
+
+
+def _text(module: str, function: str) -> Callable[[WindowPort, str], str | None]:
+    def write(port: WindowPort, path: str) -> str | None:
+        return str(getattr(importlib.import_module(f"gradviz.export.{module}"), function)(port.session.trace))
+
+    return write
+
+
+_WRITERS: dict[str, Callable[[WindowPort, str], str | None]] = {
+    "svg": _svg,
+    "html": _html,
+    "png": _raster("png"),
+    "pdf": _raster("pdf"),
+    "gif": _raster("gif"),
+    "mp4": _raster("mp4"),
+    "dot": _text("dot", "to_dot"),
+    "json": _text("json_", "to_json"),
+    "graphml": _text("graphml", "to_graphml"),
+}

@@ -1,0 +1,315 @@
+"""The live recording: a recorder in its own process, its bytes decoded in small slices, lines sent to it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from gradviz.app.launch import Launched, launch
+from gradviz.player.program import Program
+from gradviz.player.view import go
+from gradviz.session import Session
+from gradviz.trace import Decoder, Trace, TraceError
+from gradviz.trace.codec import AnyItem
+from gradviz.trace.events import Cell, Ended, Header
+
+PIECE = 8 * 1024
+"""Bytes that are decoded at once: a compressed frame of them becomes a few hundred events."""
+SLICE_SECONDS = 0.008
+"""How long the window's thread decodes before it does something else."""
+REST_MS = 4
+TELL_SECONDS = 0.06
+"""While much arrives, panels are told of it this often."""
+GRACE_MS = 500
+"""How long a program has for KeyboardInterrupt before it is ended."""
+BACKLOG = 32
+"""Chunks that wait at most: beyond, the pipe fills and the program waits, so memory stays bounded."""
+
+
+class Reader(threading.Thread):
+    """Reads a pipe into a bounded queue, b"" at its end. It only waits and copies; decoding is the window's work."""
+
+    def __init__(self, descriptor: int, wake: Callable[[], object]) -> None:
+        super().__init__(daemon=True, name="recorder pipe")
+        self.chunks: queue.Queue[bytes] = queue.Queue(BACKLOG)
+        self.abandoned = False
+        self._descriptor = descriptor
+        self._wake = wake
+
+    def run(self) -> None:
+        while not self.abandoned:
+            try:
+                chunk = os.read(self._descriptor, 65536)
+            except OSError:
+                chunk = b""
+            if not self._put(chunk) or not chunk:
+                return
+
+    def _put(self, chunk: bytes) -> bool:
+        while not self.abandoned:
+            try:
+                self.chunks.put(chunk, timeout=0.2)
+            except queue.Full:
+                continue
+            with contextlib.suppress(RuntimeError):  # the window is gone
+                self._wake()
+            return True
+        return False
+
+
+class RecorderProcess(QObject):
+    """Feeds the session from a live recorder, one at a time.
+
+    `session.view.live` says how it stands. `lost` is emitted when it ends by itself: "stopped", "signal", "exit",
+    "start" or "damage", and a detail.
+    """
+
+    lost = Signal(str, str)
+    sent = Signal(str)
+    _arrived = Signal()
+
+    def __init__(self, session: Session, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.session = session
+        self._launched: Launched | None = None
+        self._reader: Reader | None = None
+        self._decoder = Decoder()
+        self._pieces: list[bytes] = []
+        self._waiting: list[str] = []
+        self._told = 0.0
+        self._stopping = False
+        self._resume: int | None = None
+        self._play_from: int | None = None
+        self._timer = QTimer(self, singleShot=True, interval=REST_MS)
+        self._timer.timeout.connect(self._slice)
+        self._deadline = QTimer(self, singleShot=True, interval=GRACE_MS)
+        self._deadline.timeout.connect(self._end_now)
+        self._arrived.connect(self._wake)
+
+    # ---- starting and ending
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the live recorder."""
+        return self._launched.process.pid if self._launched else None
+
+    def start(
+        self, program: Program, actions: tuple[str, ...] = (), *, step: int = 0, launched: Launched | None = None
+    ) -> None:
+        """Record a program from its beginning, then run these lines. The playhead goes to `step` as soon as there is
+        one. `launched`: a recorder of this program that is already on its way."""
+        self.close()
+        self.session.begin(Trace())
+        self.session.update(live="starting", actions=(), following=False)
+        self._decoder, self._pieces, self._waiting = Decoder(), [], list(actions)
+        self._resume, self._play_from, self._stopping = step, None, False
+        try:
+            self._launched = launched or launch(program, device=self.session.view.device)
+        except OSError as error:
+            self.session.update(live="gone")
+            self.lost.emit("start", str(error))
+            return
+        assert self._launched.process.stdout is not None
+        self._reader = Reader(self._launched.process.stdout.fileno(), self._arrived.emit)
+        self._reader.start()
+
+    def stop(self) -> None:
+        """Interrupt the program; it is ended if that does not help at once."""
+        if self._launched is None:
+            return
+        self._stopping = True
+        self._waiting.clear()
+        if self.session.view.live == "starting":
+            self._end_now()
+            return
+        self._signal(signal.SIGINT)
+        self._deadline.start()
+
+    def close(self) -> None:
+        """End the process without a word; what was recorded stays."""
+        self._deadline.stop()
+        self._timer.stop()
+        launched, self._launched = self._launched, None
+        reader, self._reader = self._reader, None
+        if launched is None:
+            return
+        _kill(launched.process)
+        if reader is not None:
+            reader.abandoned = True
+            reader.join(1.0)
+        _tidy(launched, reader is None or not reader.is_alive())
+
+    def _end_now(self) -> None:
+        if self._launched is not None and self.session.view.live in ("starting", "running"):
+            _kill(self._launched.process)
+
+    def _signal(self, number: int) -> None:
+        """To the recorder alone: programs that it started decide for themselves."""
+        if self._launched is not None:
+            with contextlib.suppress(OSError):
+                self._launched.process.send_signal(number)
+
+    # ---- lines
+
+    def send(self, line: str, *, play: bool = True) -> None:
+        """Run a line in the live process. The playhead goes to its first step and plays from there."""
+        if self._launched is None or self._launched.process.stdin is None:
+            return
+        view = self.session.view
+        if play:
+            self._play_from = view.steps + 1
+        cell = len(self.session.trace.cells)
+        request = json.dumps({"cell": cell, "source": line, "origin": "action"}) + "\n"
+        self.session.update(live="running", actions=(*view.actions, line), playing=False)
+        self.sent.emit(line)
+        with contextlib.suppress(OSError):  # it is gone: the end of its pipe says so
+            self._launched.process.stdin.write(request.encode())
+
+    # ---- what arrives
+
+    def _wake(self) -> None:
+        if not self._timer.isActive():
+            self._timer.start(0 if not self._pieces else REST_MS)
+
+    def _slice(self) -> None:
+        """Decode for a few milliseconds, then let the window do something else."""
+        if self._reader is None:
+            return
+        until, fresh = time.perf_counter() + SLICE_SECONDS, False
+        while time.perf_counter() < until:
+            piece = self._piece()
+            if piece is None:
+                break
+            if piece == b"":
+                self._tell()
+                self._lost()
+                return
+            fresh = True
+            if not self._take(piece):
+                return
+        more = bool(self._pieces) or not self._reader.chunks.empty()
+        if fresh and (not more or time.perf_counter() - self._told > TELL_SECONDS):
+            self._tell()
+        if more:
+            self._timer.start(REST_MS)
+
+    def _piece(self) -> bytes | None:
+        if not self._pieces and self._reader is not None:
+            try:
+                chunk = self._reader.chunks.get_nowait()
+            except queue.Empty:
+                return None
+            if not chunk:
+                return b""
+            self._pieces = [chunk[k : k + PIECE] for k in range(0, len(chunk), PIECE)][::-1]
+        return self._pieces.pop()
+
+    def _take(self, piece: bytes) -> bool:
+        trace = self.session.trace
+        try:
+            events = self._decoder.feed(piece)
+            trace.extend(events)
+            if self._decoder.damage:
+                raise TraceError(self._decoder.damage)
+        except TraceError as error:
+            trace.damage = str(error)
+            self._tell()
+            self.close()
+            self.session.update(live="gone")
+            self.lost.emit("damage", str(error))
+            return False
+        for event in events:
+            self._note(event)
+        return True
+
+    def _note(self, event: AnyItem) -> None:
+        if isinstance(event, Header):
+            self.session.update(live="running")
+        elif isinstance(event, Cell):
+            if self.session.view.live == "ready":
+                self.session.update(live="running")
+        elif isinstance(event, Ended):
+            self._deadline.stop()
+            self._tell()
+            if self._waiting:
+                self.send(self._waiting.pop(0), play=False)
+            else:
+                self.session.update(live="ready", following=False)
+                self._arrive(last=True)
+
+    def _tell(self) -> None:
+        self._told = time.perf_counter()
+        self.session.append(())
+        self._arrive()
+
+    def _arrive(self, *, last: bool = False) -> None:
+        """Move the playhead to where it was asked to go, as soon as that step is there."""
+        view = self.session.view
+        if self._play_from is not None and view.steps >= self._play_from:
+            target, self._play_from = self._play_from, None
+            self.session.show(go(view, target, animate=True))
+            self.session.update(playing=True)
+        elif self._resume is not None and (last or view.steps >= self._resume):
+            target, self._resume = self._resume, None
+            if view.step == 0:
+                self.session.show(go(view, target))
+        elif view.following:
+            self.session.show(go(view, view.steps))
+
+    def _lost(self) -> None:
+        """The pipe has ended, so the process has, or will not be heard again."""
+        launched = self._launched
+        if launched is None:
+            return
+        kind, detail = _why(launched, self._stopping, bool(self.session.trace.events))
+        trace = self.session.trace
+        if trace.cells and trace.cells[-1].id not in trace.ended:
+            ended = Ended(trace.cells[-1].id, "interrupted" if self._stopping else "killed")
+            self.session.append([ended])
+        self.close()
+        self.session.update(live="gone", playing=False, following=False)
+        self._arrive(last=True)
+        self.lost.emit(kind, detail)
+
+
+def _why(launched: Launched, stopping: bool, heard: bool) -> tuple[str, str]:
+    try:
+        code: int | None = launched.process.wait(0.5)
+    except subprocess.TimeoutExpired:
+        code = None
+    if stopping:
+        return "stopped", ""
+    if not heard:
+        return "start", launched.complaint()
+    if code is not None and code < 0:
+        return "signal", str(-code)
+    return "exit", "" if code is None else str(code)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End it, and what it started."""
+    with contextlib.suppress(OSError):
+        if process.stdin is not None:
+            process.stdin.close()
+    with contextlib.suppress(OSError, PermissionError):
+        if os.name == "posix":
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(1.0)
+
+
+def _tidy(launched: Launched, silent: bool) -> None:
+    if silent and launched.process.stdout is not None:
+        launched.process.stdout.close()
+    launched.folder.cleanup()

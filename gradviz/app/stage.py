@@ -1,0 +1,130 @@
+"""The middle of the window: the canvas, and what lies on it: view buttons, search, narration, cards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QSize, Qt, QTimer
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+
+from gradviz.actions import BY_ID
+from gradviz.app.canvas import Canvas
+from gradviz.app.commands import key_text
+from gradviz.app.errorcard import ErrorCard
+from gradviz.app.icons import icon
+from gradviz.app.narration import Narration
+from gradviz.app.panel import Panel, differ
+from gradviz.app.search import Search
+from gradviz.player.view import ViewState
+
+if TYPE_CHECKING:
+    from gradviz.app.commands import Commands
+
+EDGE = 16
+TOP = 56
+
+
+class Welcome(QFrame):
+    """Three lines that tell the keys, on the first start."""
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage)
+        self.setObjectName("card")
+        self.lines = [QLabel() for _ in range(3)]
+        self.dismissed = False
+        self.close_button = QToolButton()
+        self.close_button.setObjectName("plain")
+        self.close_button.setIconSize(QSize(14, 14))
+        self.close_button.clicked.connect(self._dismiss)
+        column = QVBoxLayout()
+        for line in self.lines:
+            line.setTextFormat(Qt.TextFormat.RichText)
+            column.addWidget(line)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(16, 10, 8, 10)
+        row.addLayout(column)
+        row.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
+
+    def _dismiss(self) -> None:
+        self.dismissed = True
+        self.hide()
+
+
+class Stage(Panel):
+    """Gives the canvas its margins, and each thing on it its place."""
+
+    def __init__(self, commands: Commands, parent: QWidget | None = None) -> None:
+        super().__init__(commands.session, parent)
+        self._commands = commands
+        self.setObjectName("center")
+        self.canvas = Canvas(self.session, self)
+        self.modes = QWidget(self)
+        row = QHBoxLayout(self.modes)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(6)
+        self.mode_buttons: list[QToolButton] = []
+        for ident in ("view.both", "view.forward", "view.autograd"):
+            button = QToolButton()
+            button.setObjectName("segment")
+            button.setDefaultAction(commands[ident])
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+            row.addWidget(button)
+            self.mode_buttons.append(button)
+        self.search = Search(self.session, self)
+        self.narration = Narration(self.session, self)
+        self.error = ErrorCard(self.session, self)
+        self.welcome = Welcome(self)
+        self._timer = QTimer(self, singleShot=True, interval=0)
+        self._timer.timeout.connect(self.arrange)
+        self.canvas.moved.connect(self._timer.start)
+        self.begin()
+
+    def retell(self) -> None:
+        words = self.words
+        self.setAccessibleName(words("ui.stage.name"))
+        self.welcome.setAccessibleName(words("ui.welcome.name"))
+        self.welcome.close_button.setAccessibleName(words("ui.banner.close"))
+        self.welcome.close_button.setToolTip(words("ui.banner.close"))
+        keys = {name: f"<b>{key_text(BY_ID[ident])}</b>" for name, ident in _KEYS.items()}
+        plain = {f"{name}_plain": f"<b>{_PLAIN[name]}</b>" for name in _PLAIN}
+        for k, line in enumerate(self.welcome.lines):
+            line.setText(words(f"ui.welcome.line{k + 1}", **keys, **plain))
+        self._timer.start()
+
+    def refresh(self, old: ViewState | None, new: ViewState) -> None:
+        if differ(old, new, "step", "language", "presenter", "revision", "events", "theme"):
+            self._timer.start()
+        if differ(old, new, "theme"):
+            self.welcome.close_button.setIcon(icon("close", self.theme.text_dim))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.arrange()
+
+    def arrange(self) -> None:
+        """Put everything in its place."""
+        width, height = self.width(), self.height()
+        self.canvas.setGeometry(0, 0, width, height)
+        self.modes.adjustSize()
+        self.modes.move(EDGE, 14)
+        wide = min(self.search.sizeHint().width(), max(120, width - self.modes.width() - 3 * EDGE))
+        self.search.setGeometry(width - EDGE - wide, 14, wide, self.search.sizeHint().height())
+        told = self.narration.heightForWidth(width - 2 * EDGE)
+        told = told if told > 0 else self.narration.sizeHint().height()
+        self.narration.setGeometry(EDGE, height - EDGE - told, width - 2 * EDGE, told)
+        self.canvas.set_margins(TOP, 24, told + 2 * EDGE, 24)
+        self.error.place(self.canvas, height - told - 2 * EDGE)
+        self._place_welcome(width)
+
+    def _place_welcome(self, width: int) -> None:
+        view = self.session.view
+        self.welcome.setVisible(not self.welcome.dismissed and view.step == 0)
+        self.welcome.adjustSize()
+        self.welcome.move((width - self.welcome.width()) // 2, TOP)
+        self.welcome.raise_()
+
+
+_KEYS = {"next": "step.next", "previous": "step.previous", "play": "play.toggle", "why": "help.why",
+         "palette": "view.palette"}
+_PLAIN = {"next": "→", "previous": "←", "play": "Space"}
