@@ -72,12 +72,15 @@ class Facts:
         if not rest.isdigit():
             return self.legend()
         ident = int(rest)
-        tables = {"node": self.trace.nodes, "op": self.trace.ops, "pass": self.trace.passes}
-        tables["fault"] = self.trace.faults
-        if kind not in tables or ident >= len(tables[kind]):
-            return self.legend()
-        make = {"node": self.node, "op": self.op, "pass": self.backward, "fault": self.fault}[kind]
-        return make(ident)
+        trace = self.trace
+        tables = {
+            "node": (self.node, len(trace.nodes)),
+            "op": (self.op, len(trace.ops)),
+            "pass": (self.backward, len(trace.passes)),
+            "fault": (self.fault, len(trace.faults)),
+        }
+        make, count = tables.get(kind, (self.node, 0))
+        return make(ident) if ident < count else self.legend()
 
     def _t(self, key: str, **fields: object) -> str:
         return str(self.words(f"ui.inspector.{key}", **fields))
@@ -165,7 +168,7 @@ class Facts:
                 rows.append(Note(self._t("no_edge", input=self._input_name(ident, i)), "text_faint"))
                 continue
             name = "→ " + self._target(target, number_)
-            rows.append(Pair(name, go=f"node:{target}", token="text_dim"))
+            rows.append(Pair(name, go=f"node:{target}", ink="text_dim"))
             if run is not None and i < len(run.gout):
                 rows.append(Numbers(run.gout[i]))
         for before, after in zip((run.gout_before or ()) if run else (), run.gout if run else (), strict=False):
@@ -231,7 +234,7 @@ class Facts:
             op = self.trace.ops[told.op]
             rows += [Head(self._t("made_by")), Pair(op.name, "", self._line(op.span), "forward", go=f"op:{op.id}")]
         if told.node is not None:
-            rows += [Head("grad_fn"), Pair(node_label(self.trace, told.node), token="gradient", go=f"node:{told.node}")]
+            rows += [Head("grad_fn"), Pair(node_label(self.trace, told.node), ink="gradient", go=f"node:{told.node}")]
         return rows
 
     def _about(self, told: Tensor) -> str:
@@ -281,7 +284,9 @@ class Facts:
         for row in entries:
             source = " · ".join(part for part in (row.source, row.path) if part)
             now = row.step == self.frame.step
-            rows.append(Entry(f"{row.step:,}", source, _amount(row.amount), _amount(row.total, ""), row.step, marked=now))
+            rows.append(
+                Entry(f"{row.step:,}", source, _amount(row.amount), _amount(row.total, ""), row.step, marked=now)
+            )
         if self.element is None:
             rows.append(Note(self._t("ledger_hint"), "text_faint"))
         return rows
@@ -317,9 +322,9 @@ class Facts:
         rows: list[Row] = [Head(self._t(key))]
         for tensor in tensors:
             told = self.trace.tensor(tensor)
-            token = "leaf" if told and told.is_leaf and told.requires_grad else "text"
+            ink = "leaf" if told and told.is_leaf and told.requires_grad else "text"
             what = f"{shape_text(told.shape)} {told.dtype}" if told else ""
-            rows.append(Pair(tensor_label(self.trace, tensor), what, token=token, go=f"tensor:{tensor}"))
+            rows.append(Pair(tensor_label(self.trace, tensor), what, ink=ink, go=f"tensor:{tensor}"))
         return rows
 
     def backward(self, ident: int) -> list[Row]:
@@ -339,7 +344,7 @@ class Facts:
         rows.append(Pair("create_graph", str(item.create_graph)))
         rows.append(Head(self._t("order"), self._t("count", count=f"{len(item.planned):,}")))
         rows += [
-            Pair(self._target(node, 0), go=f"node:{node}", token="text_dim")
+            Pair(self._target(node, 0), go=f"node:{node}", ink="text_dim")
             for node in item.planned[:MOST_LEAVES]
             if node < len(self.trace.nodes)
         ]
@@ -355,7 +360,7 @@ class Facts:
         rows += [Note(text) for text in (card.fact, card.cause, card.effect) if text]
         if fault.node is not None and fault.node < len(self.trace.nodes):
             name = self.trace.nodes[fault.node].name
-            rows += [Head(self._t("at_node")), Pair(name, token="error", go=f"node:{fault.node}")]
+            rows += [Head(self._t("at_node")), Pair(name, ink="error", go=f"node:{fault.node}")]
         rows += [Head(self._t("original")), Note(card.original, "text_faint", mono=True)]
         return rows
 
@@ -379,15 +384,13 @@ class Facts:
     def _leaf(self, ident: int) -> Row:
         name, grad, count = tensor_label(self.trace, ident), self.frame.grad_data(ident), self._contributions(ident)
         if grad is None:
-            planned = any(
-                self.trace.nodes[n].leaf == ident for n in self.frame.planned.nonzero()[0].tolist()
-            )
+            planned = any(self.trace.nodes[n].leaf == ident for n in self.frame.planned.nonzero()[0].tolist())
             state = self._t("waiting") if planned else ""
             return Pair(name, state, "None", "leaf", "text_faint", f"tensor:{ident}")
         event = self.frame.grad_event(ident)
         writes = self.trace.events_of(self.frame.step)
         now = any(isinstance(e, Grad) and e is event for e in writes)
-        key = "contribution_now" if now and count else "contributions"
+        key = ("contribution_now" if now and count else "contributions") + ("_one" if count == 1 else "")
         text = self._t(key, before=count - 1, count=count)
         norm = f"‖∇‖ {number(grad.norm)}" if grad.norm is not None else shape_text(grad.shape)
         return Pair(name, text, norm, "leaf", "gradient", f"tensor:{ident}")

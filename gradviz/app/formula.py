@@ -12,12 +12,13 @@ from PySide6.QtSvg import QSvgRenderer
 @lru_cache(512)
 def svg_of(tex: str, ink: str, size: float) -> bytes | None:
     """The formula as an SVG document, glyphs as paths; None where TeX cannot be read. `size` in pixels."""
-    import ziamath  # 0.1 s, so not before a formula is wanted
+    from ziamath import zmath  # 0.1 s, so not before a formula is wanted
+    from ziamath.config import config
 
-    ziamath.config.svg2 = False  # QtSvg draws no <symbol>, which is how SVG 2 would reuse the glyphs
+    config.svg2 = False  # QtSvg draws no <symbol>, which is how SVG 2 would reuse the glyphs
     try:
-        made = ziamath.Latex(tex, size=size, color=ink).svg()
-    except Exception:  # what a typesetter raises on bad TeX is nowhere promised; the text is shown instead
+        made = zmath.Latex(tex, size=size, color=ink).svg()
+    except Exception:  # noqa: BLE001 - what a typesetter raises on bad TeX is nowhere promised; the text is shown instead
         return None
     return made.encode()
 

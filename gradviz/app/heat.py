@@ -65,8 +65,11 @@ class _Model(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return Qt.AlignmentFlag.AlignCenter
         if role in (Qt.ItemDataRole.BackgroundRole, Qt.ItemDataRole.ForegroundRole):
-            ground = paint(np.abs(value).reshape(1) if np.iscomplexobj(value) else np.asarray([value], np.float64),
-                           self.theme, self.scale)[0][0]
+            ground = paint(
+                np.abs(value).reshape(1) if np.iscomplexobj(value) else np.asarray([value], np.float64),
+                self.theme,
+                self.scale,
+            )[0][0]
             if role == Qt.ItemDataRole.BackgroundRole:
                 return QBrush(color(ground))
             return QBrush(color(max((self.theme.text, self.theme.panel), key=lambda c: contrast(c, ground))))
@@ -75,7 +78,7 @@ class _Model(QAbstractTableModel):
 
 def _text(value: Any) -> str:
     if isinstance(value, np.complexfloating):
-        return f"{number(value.real)}{'+' if value.imag >= 0 else ''}{number(value.imag)}j"
+        return f"{number(float(value.real))}{'+' if value.imag >= 0 else ''}{number(float(value.imag))}j"
     return str(value) if value.dtype.kind in "biu" else number(float(value))
 
 
@@ -116,12 +119,12 @@ class HeatTable(QWidget):
         for button, copy in ((self.python, self.as_python), (self.csv, self.as_csv)):
             buttons.addWidget(button)
             button.clicked.connect(lambda _=False, copy=copy: QApplication.clipboard().setText(copy()))
-        box = QVBoxLayout(self)
-        box.setContentsMargins(18, 4, 18, 8)
-        box.addLayout(self._axes)
-        box.addWidget(self.view, 1)
-        box.addWidget(self.note)
-        box.addLayout(buttons)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 4, 18, 8)
+        column.addLayout(self._axes)
+        column.addWidget(self.view, 1)
+        column.addWidget(self.note)
+        column.addLayout(buttons)
 
     def show_data(self, data: Data | None, theme: Theme, words: Words) -> None:
         """Show this content; the axes chosen stay as long as the shape does."""

@@ -34,8 +34,8 @@ class Pair:
     label: str
     value: str = ""
     right: str = ""
-    token: str = "text"
-    right_token: str = "text_dim"
+    ink: str = "text"
+    right_ink: str = "text_dim"
     go: Go = None
     struck: bool = False
 

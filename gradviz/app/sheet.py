@@ -224,11 +224,11 @@ class _Pen:
         right = min(right, self.room * 0.5)
         label = QFontMetricsF(font("mono", 12.0, 600)).horizontalAdvance(row.label)
         column = max(LABEL, min(label + 12, self.room * 0.5)) if row.value else self.room - right - 8
-        self.text(PAD, column - 6, 20, row.label, row.token, "mono", 12, 600, struck=row.struck)
+        self.text(PAD, column - 6, 20, row.label, row.ink, "mono", 12, 600, struck=row.struck)
         if row.value:
             self.text(PAD + column, self.room - column - right - 8, 20, row.value, "text_dim", "sans", 12)
         if row.right:
-            self.text(self.width - PAD - right - 1, right + 1, 20, row.right, row.right_token, "mono", 11, right=True)
+            self.text(self.width - PAD - right - 1, right + 1, 20, row.right, row.right_ink, "mono", 11, right=True)
         self.y += 21
         self.link(top, row.go)
 
@@ -240,8 +240,10 @@ class _Pen:
 
     def paragraph(self, text: str, token: str, face: str, size: float) -> None:
         made = font(face, size, 400)
-        flags = int(Qt.TextFlag.TextWordWrap | Qt.TextFlag.TextWrapAnywhere) if face == "mono" else int(
-            Qt.TextFlag.TextWordWrap
+        flags = (
+            int(Qt.TextFlag.TextWordWrap | Qt.TextFlag.TextWrapAnywhere)
+            if face == "mono"
+            else int(Qt.TextFlag.TextWordWrap)
         )
         box = QFontMetricsF(made).boundingRect(QRectF(PAD, self.y, self.room, 4000), flags, text)
         if self.painter:
@@ -279,13 +281,13 @@ class _Pen:
             self.painter.setBrush(color(self.theme.gradient_fill))
             self.painter.drawRoundedRect(QRectF(PAD - 8, self.y, self.room + 16, height), 4, 4)
         token = "text_faint" if row.heading else "text"
-        third, quarter = self.width - PAD - 144, self.width - PAD - 70
-        self.text(PAD, 32, height, row.step, "text_faint", "sans" if row.heading else "mono", 11)
-        self.text(PAD + 36, third - PAD - 40, height, row.source, token, "sans", 12)
+        third, quarter = self.width - PAD - 116, self.width - PAD - 56
+        self.text(PAD, 30, height, row.step, "text_faint", "sans" if row.heading else "mono", 11)
+        self.text(PAD + 32, third - PAD - 36, height, row.source, token, "sans", 12)
         ink = "text_faint" if row.heading else "gradient"
         face = "sans" if row.heading else "mono"
-        self.text(third, 70, height, row.amount, ink, face, 11, right=True)
-        self.text(quarter, 70, height, row.total, token, face, 11, right=True)
+        self.text(third, 58, height, row.amount, ink, face, 11, right=True)
+        self.text(quarter, 56, height, row.total, token, face, 11, right=True)
         self.y += height + 1
         self.link(top, row.go)
 

@@ -158,7 +158,9 @@ def paint_chip(painter: QPainter, picture: Picture, step: int, *, current: bool 
     painter.setBrush(color(ink if current else fill))
     painter.drawRoundedRect(box, 4, 4)
     painter.setPen(color(theme.panel if current else theme.ink(token)))
-    fitted = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(box.width() - 4))
+    if painter.fontMetrics().horizontalAdvance(text) > box.width() - 2:
+        painter.setFont(font("mono", 9, 600 if current else 400))
+    fitted = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(box.width() - 2))
     painter.drawText(box, Qt.AlignmentFlag.AlignCenter, fitted)
 
 
@@ -224,7 +226,8 @@ def _in_view(steps: Ints, values: Floats, picture: Picture) -> tuple[Ints, Float
     """The changes in view and the one before; at most a few for each pixel: the last one of those holds."""
     first, last = picture.seen
     low = max(0, int(np.searchsorted(steps, first)) - 1)
-    steps, values = (a[low : int(np.searchsorted(steps, last, "right")) + 1] for a in (steps, values))
+    high = int(np.searchsorted(steps, last, "right")) + 1
+    steps, values = steps[low:high], values[low:high]
     if len(steps) > 4 * picture.width:
         pixel = (steps * picture.scale * 2).astype(np.int64)
         keep = np.flatnonzero(np.diff(pixel, append=pixel[-1] + 1))

@@ -1,0 +1,300 @@
+"""The recording as a tree of modules, operations and nodes: the canvas for the keyboard and for screen readers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPersistentModelIndex, QPoint, Qt, QTimer
+from PySide6.QtGui import QBrush
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLabel, QStackedLayout, QTreeView, QWidget
+
+from gradviz.app.facts import key_of_step
+from gradviz.app.paint import color, font
+from gradviz.explain import Words, tensor_label
+from gradviz.player.query import find
+from gradviz.player.view import ViewState
+from gradviz.scene.theme import Theme, load_theme
+from gradviz.session import Session
+from gradviz.trace import Trace
+from gradviz.trace.events import Op
+from gradviz.trace.values import number, shape_text
+
+Index = QModelIndex | QPersistentModelIndex
+REBUILD_MS = 150
+
+
+@dataclass(slots=True)
+class Item:
+    """A line of the tree. `nodes` are all that it holds, those of what is inside included."""
+
+    key: str
+    text: str
+    token: str
+    detail: str = ""
+    parent: Item | None = None
+    row: int = 0
+    children: list[Item] = field(default_factory=list)
+    nodes: list[int] = field(default_factory=list)
+
+    def add(self, item: Item) -> Item:
+        """Put an item in, at the end."""
+        item.parent, item.row = self, len(self.children)
+        self.children.append(item)
+        return item
+
+
+def tree_of(trace: Trace) -> Item:
+    """Leaves first, then modules and operations in order of time, each operation with the nodes it left behind."""
+    root = Item("", "", "text")
+    leaves = Item("leaves", "", "leaf")
+    for tensor in trace.names_of:
+        told = trace.tensor(tensor)
+        if told and told.is_leaf and told.requires_grad and tensor not in trace.grad_tensors:
+            leaves.add(Item(f"tensor:{tensor}", tensor_label(trace, tensor), "leaf", shape_text(told.shape)))
+    if leaves.children:
+        root.add(leaves)
+    open_: dict[int, Item] = {}
+    for op in trace.ops:
+        if op.quiet and not op.nodes:
+            continue
+        place = _scope(trace, op.scope, open_, root)
+        item = place.add(Item(f"op:{op.id}", _op_text(trace, op), "forward", _op_detail(trace, op)))
+        for node in op.nodes:
+            if node < len(trace.nodes):
+                item.add(Item(f"node:{node}", trace.nodes[node].name, "gradient", nodes=[node]))
+        over: Item | None = item
+        while over is not None:
+            over.nodes += [n for n in op.nodes if n < len(trace.nodes)]
+            over = over.parent
+    for node_ in trace.nodes:
+        if node_.leaf is not None:
+            for leaf in leaves.children:
+                if leaf.key == f"tensor:{node_.leaf}":
+                    leaf.nodes.append(node_.id)
+    return root
+
+
+def _scope(trace: Trace, scope: int | None, open_: dict[int, Item], root: Item) -> Item:
+    """The line of a module's call, made together with those around it where it is not there yet."""
+    missing: list[int] = []
+    while scope is not None and scope not in open_ and scope in trace.scopes:
+        missing.append(scope)
+        scope = trace.scopes[scope].parent
+    place = open_[scope] if scope is not None and scope in open_ else root
+    for ident in reversed(missing):
+        told = trace.scopes[ident]
+        name = (told.path.rpartition(".")[2] or told.cls) if told.path else told.cls
+        place = open_[ident] = place.add(Item(f"scope:{ident}", name, "text", told.cls if told.path else ""))
+    return place
+
+
+def _op_text(trace: Trace, op: Op) -> str:
+    names = [name for t in op.outputs if (name := trace.name(t))]
+    return f"{op.name} → {', '.join(names)}" if names else op.name
+
+
+def _op_detail(trace: Trace, op: Op) -> str:
+    made = trace.tensor(op.outputs[0]) if op.outputs else None
+    return shape_text(made.shape) if made else ""
+
+
+class OutlineModel(QAbstractItemModel):
+    """The tree for Qt. The second column tells the state at the session's step, asked when it is painted."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+        self.root = Item("", "", "text")
+        self.of_key: dict[str, Item] = {}
+        self.hits: frozenset[str] = frozenset()
+
+    def rebuild(self) -> None:
+        """Read the recording again."""
+        self.beginResetModel()
+        self.root = tree_of(self.session.trace)
+        self.of_key, open_ = {}, [self.root]
+        while open_:
+            item = open_.pop()
+            self.of_key[item.key] = item
+            open_ += item.children
+        self.endResetModel()
+
+    def find(self, key: str | None) -> QModelIndex:
+        """Where a selection key is; nowhere for an unknown one."""
+        kind, _, rest = (key or "").partition(":")
+        ident = rest.partition("@")[0]
+        item = self.of_key.get(f"tensor:{ident}" if kind in ("leaf", "result", "tensor") else key or "")
+        if item is None and kind in ("result", "tensor", "leaf") and ident.isdigit():
+            told = self.session.trace.tensor(int(ident))
+            item = self.of_key.get(f"op:{told.op}") if told and told.op is not None else None
+        return self.createIndex(item.row, 0, item) if item is not None and item is not self.root else QModelIndex()
+
+    # ---- Qt
+
+    def _item(self, index: Index) -> Item:
+        return index.internalPointer() if index.isValid() else self.root
+
+    def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008
+        """The line `row` inside `parent`."""
+        children = self._item(parent).children
+        return self.createIndex(row, column, children[row]) if 0 <= row < len(children) else QModelIndex()
+
+    def parent(self, index: Index = QModelIndex()) -> QModelIndex:  # type: ignore[override]  # noqa: B008
+        """The line around a line."""
+        over = self._item(index).parent
+        return QModelIndex() if over is None or over is self.root else self.createIndex(over.row, 0, over)
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """Lines inside a line."""
+        return len(self._item(parent).children) if parent.column() <= 0 else 0
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """Name and state."""
+        return 2
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Text, tooltip, colour and font of a line."""
+        item = self._item(index)
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
+            words = Words(self.session.view.language)
+            name = words("ui.outline.leaves") if item.key == "leaves" else item.text
+            if role == Qt.ItemDataRole.ToolTipRole:
+                return f"{name}  {item.detail}\n{self.state(item)}".strip()
+            return name if index.column() == 0 else self.state(item) or item.detail
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return f"{item.text} {item.detail} {self.state(item)}"
+        theme = load_theme(self.session.view.theme)
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return QBrush(color(self._ink(item, index.column(), theme)))
+        if role == Qt.ItemDataRole.FontRole:
+            current = item.key in self._now()
+            if index.column() == 0:
+                return font("mono", 12, 700 if current or item.key in self.hits else 400)
+            return font("sans", 11, 400)
+        if role == Qt.ItemDataRole.BackgroundRole and item.key in self._now():
+            return QBrush(color(theme.current_line))
+        return None
+
+    def _ink(self, item: Item, column: int, theme: Theme) -> str:
+        if column == 1:
+            return theme.text_dim
+        if self.hits and item.key not in self.hits and not item.children:
+            return theme.text_faint
+        return theme.color(item.token)
+
+    def _now(self) -> tuple[str, ...]:
+        event = self.session.frame.event
+        node = getattr(event, "node", None)
+        key = key_of_step(self.session.trace, self.session.view.step) or ""
+        return (key, f"node:{node}") if isinstance(node, int) else (key,)
+
+    def state(self, item: Item) -> str:
+        """What a line says about the step: state of a node, how many have run, norm of a leaf's `.grad`."""
+        frame, words = self.session.frame, Words(self.session.view.language)
+        if item.key.startswith("tensor:"):
+            grad = frame.grad_data(int(item.key[7:]))
+            return ".grad None" if grad is None else f"‖∇‖ {number(grad.norm)}" if grad.norm is not None else ""
+        if item.key.startswith("node:"):
+            return words("ui.inspector.state." + frame.status(item.nodes[0]).replace(" ", "_"))
+        if not item.nodes:
+            return ""
+        done = int((frame.last_run[item.nodes] >= 0).sum())
+        return words("ui.outline.ran", done=f"{done:,}", count=f"{len(item.nodes):,}") if done else ""
+
+
+class Outline(QWidget):
+    """The tree; its current line is the session's selection."""
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.session = session
+        self.model = OutlineModel(session)
+        self.tree = QTreeView()
+        self.tree.setModel(self.model)
+        self.tree.setHeaderHidden(True)
+        self.tree.setUniformRowHeights(True)
+        self.tree.setFrameShape(QTreeView.Shape.NoFrame)
+        self.tree.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        header = self.tree.header()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(1, QHeaderView.ResizeMode.Fixed)
+        header.resizeSection(1, 116)
+        self.empty = QLabel()
+        self.empty.setWordWrap(True)
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.empty.setMargin(24)
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(self.empty)
+        self._stack.addWidget(self.tree)
+        self.setFocusProxy(self.tree)
+        self._late = QTimer(self)
+        self._late.setSingleShot(True)
+        self._late.setInterval(REBUILD_MS)
+        self._late.timeout.connect(self._rebuild)
+        self._showing = False
+        selection = self.tree.selectionModel()
+        selection.currentChanged.connect(self._current)
+        self.destroyed.connect(session.listen(self._changed))
+        self._rebuild()
+
+    def _changed(self, old: ViewState, new: ViewState) -> None:
+        if old.revision != new.revision:
+            self._rebuild()
+        elif old.events != new.events:
+            self._late.start()
+        if old.selection != new.selection:
+            self._select()
+        if old.search != new.search or (new.search and old.step != new.step):
+            self._find()
+        if (old.step, old.theme, old.language, old.search) != (new.step, new.theme, new.language, new.search):
+            self._speak()
+            self.tree.viewport().update()
+
+    def _rebuild(self) -> None:
+        """Read the recording again; what was open stays open."""
+        opened = {key for key, item in self.model.of_key.items() if self._is_open(item)}
+        top = self.tree.indexAt(QPoint(4, 4))
+        kept = self.model._item(top).key if top.isValid() else None
+        self._showing = True
+        self.model.rebuild()
+        for key in opened or {item.key for item in self.model.root.children if len(item.children) <= 30}:
+            if (index := self.model.find(key)).isValid():
+                self.tree.expand(index)
+        if kept and (index := self.model.find(kept)).isValid():
+            self.tree.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtTop)
+        self._showing = False
+        self._stack.setCurrentWidget(self.tree if self.model.root.children else self.empty)
+        self._speak()
+        self._select()
+
+    def _is_open(self, item: Item) -> bool:
+        return item is not self.model.root and self.tree.isExpanded(self.model.createIndex(item.row, 0, item))
+
+    def _speak(self) -> None:
+        words = Words(self.session.view.language)
+        self.tree.setAccessibleName(words("ui.outline.name"))
+        self.empty.setText(words("ui.outline.empty"))
+
+    def _select(self) -> None:
+        index = self.model.find(self.session.view.selection)
+        self._showing = True
+        if index.isValid():
+            self.tree.setCurrentIndex(index)
+            self.tree.scrollTo(index)
+        else:
+            self.tree.selectionModel().clear()
+        self._showing = False
+
+    def _find(self) -> None:
+        text = self.session.view.search
+        self.model.hits = frozenset(find(self.session.frame, text).keys) if text.strip() else frozenset()
+
+    def _current(self, now: QModelIndex, before: QModelIndex) -> None:
+        if self._showing or not now.isValid():
+            return
+        key = self.model._item(now).key
+        if key.partition(":")[0] in ("op", "node", "tensor"):
+            self.session.update(selection=key)
