@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import lru_cache
 
 from PySide6.QtCore import QByteArray, QRectF, Qt
@@ -12,8 +13,10 @@ from PySide6.QtSvg import QSvgRenderer
 @lru_cache(512)
 def svg_of(tex: str, ink: str, size: float) -> bytes | None:
     """The formula as an SVG document, glyphs as paths; None where TeX cannot be read. `size` in pixels."""
-    from ziamath import zmath  # 0.1 s, so not before a formula is wanted
-    from ziamath.config import config
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # its way to its font is an old one on Python 3.11
+        from ziamath import zmath  # 0.1 s, so not before a formula is wanted
+        from ziamath.config import config
 
     config.svg2 = False  # QtSvg draws no <symbol>, which is how SVG 2 would reuse the glyphs
     try:
