@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from gradviz import assets
 from gradviz.explain import Words, narrate
 from gradviz.export.svg import n, shapes_svg
 from gradviz.player.view import Mode
@@ -30,7 +31,6 @@ MOVING = 60
 """Recordings of up to so many steps show motion inside a step."""
 FRAMES = 7
 FRAME_MS = 80
-_FOLDERS = tuple(Path(__file__).parents[k] / "resources" / "player" for k in (2, 1))
 
 
 class TooLong(ValueError):
@@ -165,7 +165,7 @@ def _page(trace: Trace, figure: Figure, data: dict[str, Any], words: Words) -> s
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{name}</title>
 <style>:root{{--scheme:{"dark" if theme.dark else "light"};{colors}}}
-{_resource("player.css")}</style>
+{assets.text("player", "player.css")}</style>
 </head>
 <body>
 <div id="player">
@@ -184,14 +184,10 @@ def _page(trace: Trace, figure: Figure, data: dict[str, Any], words: Words) -> s
 <footer><input id="slider" type="range" min="0" max="{trace.steps}" value="0" aria-label="{label["slider"]}"></footer>
 </div>
 <script>const DATA = {script};
-{_resource("player.js")}</script>
+{assets.text("player", "player.js")}</script>
 </body>
 </html>
 """
 
 
 _LABELS = ("first", "previous", "play", "next", "last", "program", "slider")
-
-
-def _resource(name: str) -> str:
-    return next(path for folder in _FOLDERS if (path := folder / name).exists()).read_text("utf-8")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, fields
 from functools import cache
-from pathlib import Path
 
-FOLDERS = (Path(__file__).parents[2] / "resources" / "themes", Path(__file__).parents[1] / "resources" / "themes")
-"""Where themes lie: in a checkout, in a wheel."""
+from gradviz import assets
+
 NAMES: tuple[str, ...] = ("light", "dark", "projector")
 
 
@@ -83,8 +82,7 @@ def load_theme(name: str) -> Theme:
     """
     if name not in NAMES:
         raise KeyError(name)
-    path = next(p for folder in FOLDERS if (p := folder / f"{name}.toml").exists())
-    table = tomllib.loads(path.read_text("utf-8"))
+    table = tomllib.loads(assets.text("themes", f"{name}.toml"))
     return Theme(name=table["name"], dark=table["dark"], **table["colors"])
 
 

@@ -1,37 +1,27 @@
-"""How wide words are, without Qt: the bundled fonts' own advance widths where those are there, else good guesses."""
+"""How wide words are, without Qt: the advance widths of the bundled fonts, and guesses for other glyphs."""
 
 from __future__ import annotations
 
 import json
 import unicodedata
 from functools import cache, lru_cache
-from pathlib import Path
 
+from gradviz import assets
 from gradviz.scene.shapes import Font
 
 MONO_EM = 0.6
 """Advance of every glyph of JetBrains Mono, in em."""
-_METRICS = "resources/fonts/metrics.json"
 _NARROW = frozenset("iljtfrI.,:;'|!()[] ")
 
 
 @cache
 def _advances() -> dict[str, dict[str, float]]:
-    """Font -> character -> advance in em; empty where the bundled metrics are missing."""
-    for base in (Path(__file__).parents[2], Path(__file__).parents[1]):
-        path = base / _METRICS
-        if path.exists():
-            return _read(json.loads(path.read_text("utf-8")))
-    return {}
-
-
-def _read(table: dict[str, dict[str, object]]) -> dict[str, dict[str, float]]:
-    fonts: dict[str, dict[str, float]] = {}
-    for name, font in table.items():
-        widths, em = font.get("advances"), font.get("units_per_em")
-        if isinstance(widths, dict) and isinstance(em, int | float):
-            fonts[name] = {chr(int(code)): float(units) / em for code, units in widths.items()}
-    return fonts
+    """Font -> character -> advance in em."""
+    fonts = json.loads(assets.text("fonts", "metrics.json"))
+    return {
+        name: {chr(int(code)): units / font["units_per_em"] for code, units in font["advances"].items()}
+        for name, font in fonts.items()
+    }
 
 
 @cache
@@ -40,8 +30,7 @@ def _advance(letter: str, font: Font, bold: bool) -> float:
         return 1.0
     if font == "mono":
         return MONO_EM
-    names = [n for n in _advances() if n.lower().startswith("inter") and (("bold" in n.lower()) == bold)]
-    for name in names:
+    for name in ("Inter-SemiBold" if bold else "Inter-Regular", "DejaVuSans"):
         if letter in _advances()[name]:
             return _advances()[name][letter]
     return (0.32 if letter in _NARROW else 0.66 if letter.isupper() else 0.57) * (1.05 if bold else 1.0)
