@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from gradviz.graph.model import Card
+from gradviz.graph.sizes import HEADER, LEAF_HEADER, PADDING, PITCH, ROW, ROW_GAP, SLOT_LABEL
 from gradviz.scene.shapes import Box
 
-HEADER = 28.0
-ROW = 22.0
-ROW_GAP = 4.0
-PADDING = 8.0
-LEAF_HEADER = 26.0
-SLOT_LABEL = 20.0
-PITCH = 14.0
+__all__ = ["HEADER", "PADDING", "PITCH", "grad_box", "row_box", "slot_top", "value_box"]
 
 
 def _grid_height(card: Card, box: Box) -> float:
