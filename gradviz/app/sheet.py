@@ -110,6 +110,10 @@ class Sheet(QWidget):
         answers = spot is not None and (spot.go is not None or spot.element is not None)
         self.setCursor(Qt.CursorShape.PointingHandCursor if answers else Qt.CursorShape.ArrowCursor)
 
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Taken, so that the release comes here too."""
+        event.accept()
+
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         """Follow a row or choose an element."""
         spot = self._spot(event.position())
