@@ -1,0 +1,376 @@
+"""From a recording to cards and wires. Where they stand is the layout's business."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import Literal
+
+from gradviz.graph import sizes
+from gradviz.graph.folds import fold
+from gradviz.graph.model import Card, Graph, Wire
+from gradviz.trace import Trace, shape_text
+from gradviz.trace.events import Op, Tensor
+
+Mode = Literal["both", "forward", "autograd"]
+SHORT = {"binary_cross_entropy_with_logits": "bce_with_logits", "binary_cross_entropy": "bce"}
+COPIES = 3
+"""A leaf that more operations of one graph read is drawn once beside each of them."""
+
+
+def build(
+    trace: Trace,
+    mode: str = "both",
+    folded: frozenset[str] = frozenset(),
+    unfolded: frozenset[str] = frozenset(),
+) -> Graph:
+    """Cards and wires of everything recorded so far, in order of time.
+
+    "both": operations with the nodes that they left behind; "forward": operations and leaves alone; "autograd": exactly
+    the `next_functions` graph, one card a node and one wire an edge. Groups are folded as the person chose (`folded`,
+    `unfolded`: fold keys), and by themselves where there are many cards.
+    """
+    if mode == "autograd":
+        return _finish(*_autograd(trace), mode)
+    cards, wires = _Builder(trace, rows=mode == "both").build()
+    return _finish(*fold(trace, cards, wires, folded, unfolded), mode)
+
+
+def _finish(cards: list[Card], wires: list[Wire], mode: str) -> Graph:
+    of_op = {op: i for i, card in enumerate(cards) for op in card.ops}
+    of_node: dict[int, int] = {}
+    of_tensor: dict[int, list[int]] = defaultdict(list)
+    for i, card in enumerate(cards):
+        for node in card.nodes:
+            of_node.setdefault(node, i)
+        if card.tensor is not None and card.kind in ("leaf", "result"):
+            of_tensor[card.tensor].append(i)
+    return Graph(
+        tuple(cards),
+        tuple(wires),
+        mode,
+        index={card.key: i for i, card in enumerate(cards)},
+        card_of_op=of_op,
+        card_of_node=of_node,
+        cards_of_tensor={tensor: tuple(found) for tensor, found in of_tensor.items()},
+    )
+
+
+def _autograd(trace: Trace) -> tuple[list[Card], list[Wire]]:
+    """One card a node and one wire an edge. A card's source is the node that receives the gradient."""
+    cards = []
+    for node in trace.nodes:
+        name = trace.name(node.leaf) if node.leaf is not None else None
+        title = sizes.elide(f"{node.name} · {name}" if name else node.name)
+        shape = shape_text(node.inputs[0][0]) if node.inputs else ""
+        width, height = sizes.op_size(title, shape, [])
+        born = int(trace.node_step.view[node.id])
+        cards.append(
+            Card(
+                f"node:{node.id}",
+                "node",
+                title,
+                shape,
+                node.op,
+                node.leaf,
+                (node.id,),
+                born=born,
+                width=width,
+                height=height,
+            )
+        )
+    wires = []
+    for node in trace.nodes:
+        for number, (target, _) in enumerate(node.edges):
+            if target is not None:
+                wires.append(
+                    Wire(
+                        target,
+                        node.id,
+                        None,
+                        forward=False,
+                        edges=((node.id, number),),
+                        grad_from=cards[node.id].height * (number + 1) / (len(node.edges) + 1),
+                        grad_to=cards[target].height / 2,
+                        label=(64.0, 22.0),
+                    )
+                )
+    return _generations(cards, wires), wires
+
+
+class _Builder:
+    """Walks the operations once, in order of time."""
+
+    def __init__(self, trace: Trace, *, rows: bool) -> None:
+        self.trace = trace
+        self.rows = rows
+        self.cards: list[Card] = []
+        self.members: dict[int, list[int]] = defaultdict(list)
+        """Operation that gives a card -> operations told by it."""
+        self.nodes: dict[int, list[int]] = defaultdict(list)
+        self.producer: dict[int, int] = {}
+        self.reads: list[tuple[int, int | None, int]] = []
+        """(tensor, card that made it or None for a leaf, card that reads it)."""
+        self.accumulators: dict[int, list[int]] = defaultdict(list)
+        self.shown: set[int] = set()
+
+    def build(self) -> tuple[list[Card], list[Wire]]:
+        self._group()
+        for op in self.trace.ops:
+            if op.id in self.members and self._has_card(op):
+                self._op(op)
+        self._results()
+        wires = self._wires()
+        self.cards = _generations(self.cards, wires)
+        cards, wires = self._copies(wires)
+        return _sorted(cards, wires)
+
+    def _group(self) -> None:
+        """Operations inside a composite, and their nodes, belong to the outermost one."""
+        ops = self.trace.ops
+        for op in ops:
+            top, seen = op, 0
+            while top.parent is not None and top.parent < len(ops) and seen < 64:
+                top, seen = ops[top.parent], seen + 1
+            self.members[top.id].append(op.id)
+        owner = {op: top for top, members in self.members.items() for op in members}
+        for node in self.trace.nodes:
+            if node.leaf is not None:
+                self.accumulators[node.leaf].append(node.id)
+            elif node.op in owner:
+                self.nodes[owner[node.op]].append(node.id)
+
+    def _has_card(self, op: Op) -> bool:
+        if self.nodes.get(op.id):
+            return True
+        if op.quiet or op.error or op.within is not None or not op.outputs:
+            return False
+        if op.untracked == "no_grad" and any(t in self.trace.grad_tensors for t in op.inputs):
+            return False
+        if set(op.outputs) <= set(op.inputs):
+            return False
+        return any(t in self.producer for t in op.inputs) or any(self._wants_grad(t) for t in op.inputs)
+
+    def _wants_grad(self, tensor: int) -> bool:
+        known = self.trace.tensor(tensor)
+        return known is not None and known.requires_grad
+
+    def _op(self, op: Op) -> None:
+        made = op.outputs or op.writes
+        first = self.trace.tensor(made[0]) if made else None
+        title = sizes.elide(SHORT.get(op.name, op.name))
+        detail = shape_text(first.shape) if first else ""
+        nodes = tuple(self.nodes.get(op.id, ())) if self.rows else ()
+        width, height = sizes.op_size(title, detail, [self.trace.nodes[n].name for n in nodes])
+        members = tuple(self.members[op.id])
+        born = int(self.trace.op_step.view[op.id])
+        card = len(self.cards)
+        self.cards.append(
+            Card(
+                f"op:{op.id}", "op", title, detail, op.id, made[0] if made else None, nodes,
+                ops=members, born=born, width=width, height=height,
+            )
+        )  # fmt: skip
+        inputs = dict.fromkeys(t for m in members for t in self.trace.ops[m].inputs)
+        inside = {t for m in members for t in self.trace.ops[m].outputs}
+        for tensor in inputs:
+            if tensor not in inside or tensor in op.inputs:
+                self.reads.append((tensor, self.producer.get(tensor), card))
+        for m in members:
+            for tensor in (*self.trace.ops[m].outputs, *self.trace.ops[m].writes):
+                if not self._is_leaf(tensor):
+                    self.producer[tensor] = card
+
+    def _is_leaf(self, tensor: int) -> bool:
+        known = self.trace.tensor(tensor)
+        return known is not None and known.is_leaf and known.requires_grad
+
+    def _results(self) -> None:
+        """A card for each root of a pass and each named result that nothing reads."""
+        read = {tensor for tensor, _, _ in self.reads}
+        roots = dict.fromkeys(t for p in self.trace.passes for t in p.tensors)
+        ends = [t for t in self.producer if t not in read and self.trace.name(t) and self._wants_grad(t)]
+        for tensor in dict.fromkeys([*roots, *ends]):
+            known, source = self.trace.tensor(tensor), self.producer.get(tensor)
+            if known is None or source is None:
+                continue
+            title, grid = sizes.elide(self.trace.name(tensor) or "result", 16), sizes.grid_of(known.shape)
+            width, height = sizes.leaf_size(title, "", grid, slot=False)
+            self.reads.append((tensor, source, len(self.cards)))
+            self.cards.append(
+                Card(
+                    f"result:{tensor}", "result", title, shape_text(known.shape), tensor=tensor, grid=grid,
+                    born=self.cards[source].born, width=width, height=max(height, 62.0),
+                )
+            )  # fmt: skip
+
+    def _leaf(self, tensor: int) -> Card:
+        known = self.trace.tensor(tensor) or Tensor(tensor)
+        title = sizes.elide(self.trace.name(tensor) or "·", 20)
+        grid, slot = sizes.grid_of(known.shape), self.rows and known.requires_grad and known.is_leaf
+        detail = shape_text(known.shape)
+        width, height = sizes.leaf_size(title, detail, grid, slot=slot)
+        seen = self.trace.tensors[tensor].steps if tensor in self.trace.tensors else [0]
+        return Card(
+            f"leaf:{tensor}", "leaf", title, detail, None, tensor, tuple(self.accumulators.get(tensor, ())),
+            slot=slot, grid=grid, born=max(1, seen[0]), width=width, height=height,
+        )  # fmt: skip
+
+    def _wires(self) -> list[Wire]:
+        leaf_card: dict[int, int] = {}
+        wires: list[Wire] = []
+        for tensor, source, target in self.reads:
+            if source is None:
+                if tensor not in leaf_card:
+                    leaf_card[tensor] = len(self.cards)
+                    self.cards.append(self._leaf(tensor))
+                source = leaf_card[tensor]
+            wires.append(Wire(source, target, tensor))
+        for tensor in self.accumulators:
+            if tensor not in leaf_card and self.trace.name(tensor):
+                leaf_card[tensor] = len(self.cards)
+                self.cards.append(self._leaf(tensor))
+        return _with_gradients(self.trace, self.cards, wires) if self.rows else _with_ports(self.cards, wires)
+
+    def _copies(self, wires: list[Wire]) -> tuple[list[Card], list[Wire]]:
+        """A leaf stands in each graph that reads it, and beside each reader where there are many."""
+        cards = list(self.cards)
+        users: dict[int, list[int]] = defaultdict(list)
+        for i, wire in enumerate(wires):
+            if cards[wire.source].kind == "leaf":
+                users[wire.source].append(i)
+        for leaf, found in users.items():
+            homes: dict[tuple[int, int], int] = {}
+            many = len({wires[i].target for i in found}) > COPIES
+            for i in found:
+                target = cards[wires[i].target]
+                home = (target.generation, wires[i].target if many else -1)
+                if not homes:
+                    homes[home] = leaf
+                    cards[leaf] = replace(cards[leaf], generation=target.generation)
+                elif home not in homes:
+                    homes[home] = len(cards)
+                    copy = replace(cards[leaf], key=f"{cards[leaf].key}@{target.key}", generation=target.generation)
+                    cards.append(copy)
+                wires[i] = replace(wires[i], source=homes[home])
+        return cards, wires
+
+
+def _with_gradients(trace: Trace, cards: list[Card], wires: list[Wire]) -> list[Wire]:
+    """Give each wire the edges whose gradients go back along it, and the ports; add wires for edges that have none."""
+    home = {node: i for i, card in enumerate(cards) for node in card.nodes}
+    between: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for i, wire in enumerate(wires):
+        between[wire.source, wire.target].append(i)
+    edges: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for node in trace.nodes:
+        target = home.get(node.id)
+        if target is None:
+            continue
+        for number, (receiver, slot) in enumerate(node.edges):
+            source = home.get(receiver) if receiver is not None else None
+            if source is None or source == target:
+                continue
+            found = between[source, target]
+            if not found:
+                found.append(len(wires))
+                wires.append(Wire(source, target, None, forward=False))
+            edges[_best(trace, wires, found, receiver, slot)].append((node.id, number))
+    tracked = [bool(card.nodes) for card in cards]
+    wires = [
+        replace(
+            w,
+            edges=tuple(edges.get(i, ())),
+            ghost=not edges.get(i) and cards[w.target].kind == "op" and tracked[w.target],
+        )
+        for i, w in enumerate(wires)
+    ]
+    return _with_ports(cards, [_gradient_ports(trace, cards, w) for w in wires])
+
+
+def _best(trace: Trace, wires: list[Wire], found: list[int], receiver: int | None, slot: int) -> int:
+    """The wire whose tensor came out of this output of the receiving node; else the first between the two cards."""
+    for i in found:
+        tensor = wires[i].tensor
+        known = trace.tensor(tensor) if tensor is not None else None
+        if known is not None and known.node == receiver and known.output_nr == slot:
+            return i
+    return found[0]
+
+
+def _gradient_ports(trace: Trace, cards: list[Card], wire: Wire) -> Wire:
+    source, target = cards[wire.source], cards[wire.target]
+    if target.kind == "result":
+        return replace(wire, grad_from=target.height - 16, grad_to=sizes.row_center(len(source.nodes) - 1))
+    if not wire.edges:
+        return wire
+    node, number = wire.edges[0]
+    receiver = trace.nodes[node].edges[number][0]
+    grad_from = sizes.row_center(target.nodes.index(node))
+    if source.kind == "leaf":
+        return replace(wire, grad_from=grad_from, grad_to=sizes.slot_center(source.height))
+    row = source.nodes.index(receiver) if receiver in source.nodes else 0
+    return replace(wire, grad_from=grad_from, grad_to=sizes.row_center(row))
+
+
+def _with_ports(cards: list[Card], wires: list[Wire]) -> list[Wire]:
+    """Forward ports: the inputs of an operation share its upper half in their order."""
+    inputs: dict[int, list[int]] = defaultdict(list)
+    for i, wire in enumerate(wires):
+        if wire.forward:
+            inputs[wire.target].append(i)
+    made = list(wires)
+    for target, found in inputs.items():
+        card = cards[target]
+        room = sizes.HEADER if len(found) <= 4 else card.height
+        for rank, i in enumerate(found):
+            source = cards[wires[i].source]
+            leaf_middle = min(
+                source.height - 8, sizes.LEAF_HEADER + (source.grid[0] if source.grid else 3) * sizes.PITCH / 2
+            )
+            made[i] = replace(
+                wires[i],
+                source_port=leaf_middle if source.kind == "leaf" else sizes.HEADER / 2,
+                target_port=card.height / 2 if card.kind == "result" and not cards[wires[i].source].nodes
+                else sizes.HEADER / 2 if card.kind == "result" else room * (rank + 1) / (len(found) + 1),
+                label=(84.0, 22.0) if wires[i].edges or source.kind != "leaf" else None,
+            )  # fmt: skip
+    return made
+
+
+def _generations(cards: list[Card], wires: list[Wire]) -> list[Card]:
+    """Number the graphs that are not connected but by leaves, in order of time."""
+    leader = list(range(len(cards)))
+
+    def find(i: int) -> int:
+        while leader[i] != i:
+            leader[i] = leader[leader[i]]
+            i = leader[i]
+        return i
+
+    shared = {
+        i for i, card in enumerate(cards) if card.kind == "leaf" or (card.kind == "node" and card.tensor is not None)
+    }
+    for wire in wires:
+        if wire.source not in shared:
+            a, b = find(wire.source), find(wire.target)
+            leader[max(a, b)] = min(a, b)
+    numbers: dict[int, int] = {}
+    made = []
+    for i, card in enumerate(cards):
+        if i not in shared:
+            made.append(replace(card, generation=numbers.setdefault(find(i), len(numbers))))
+        else:
+            made.append(card)
+    for wire in wires:
+        if wire.source in shared and made[wire.source].generation == 0:
+            made[wire.source] = replace(made[wire.source], generation=made[wire.target].generation)
+    return made
+
+
+def _sorted(cards: list[Card], wires: list[Wire]) -> tuple[list[Card], list[Wire]]:
+    """Cards by generation and birth; leaves before what reads them."""
+    order = sorted(range(len(cards)), key=lambda i: (cards[i].generation, cards[i].born, cards[i].kind != "leaf", i))
+    place = {old: new for new, old in enumerate(order)}
+    moved = [replace(w, source=place[w.source], target=place[w.target]) for w in wires]
+    return [cards[i] for i in order], moved
