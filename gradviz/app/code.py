@@ -277,6 +277,8 @@ class CodeView(QPlainTextEdit):
                 painter.fillRect(QRectF(0, top, width, height), color(ground))
                 if line == lines[0]:
                     painter.fillRect(QRectF(0, top, BAR, height), color(bar))
+        if line > 1 and line == self.blockCount() and not self.document().lastBlock().text():
+            return  # what follows the last newline is no line
         painter.setPen(color(theme.text_faint))
         box = QRectF(0, top, width - 10, height)
         painter.drawText(box, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), str(line))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 EDGE = 16
 TOP = 56
+SEARCH = 240
 
 
 class Welcome(QFrame):
@@ -69,6 +70,7 @@ class Stage(Panel):
             button.setObjectName("segment")
             button.setDefaultAction(commands[ident])
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+            button.setFixedHeight(28)
             row.addWidget(button)
             self.mode_buttons.append(button)
         self.search = Search(self.session, self)
@@ -108,7 +110,7 @@ class Stage(Panel):
         self.canvas.setGeometry(0, 0, width, height)
         self.modes.adjustSize()
         self.modes.move(EDGE, 14)
-        wide = min(self.search.sizeHint().width(), max(120, width - self.modes.width() - 3 * EDGE))
+        wide = min(SEARCH, max(120, width - self.modes.width() - 3 * EDGE))
         self.search.setGeometry(width - EDGE - wide, 14, wide, self.search.sizeHint().height())
         told = self.narration.heightForWidth(width - 2 * EDGE)
         told = told if told > 0 else self.narration.sizeHint().height()

@@ -30,7 +30,7 @@ class Dot(Panel):
         ink = {"ready": theme.leaf, "running": theme.gradient, "starting": theme.gradient, "gone": theme.error}.get(
             view.live, theme.idle
         )
-        if state(self.session)[0] == "ui.status.fault":
+        if state(self.session)[0] in ("ui.status.fault", "ui.status.line_fault"):
             ink = theme.error
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -104,7 +104,8 @@ def state(session: Session) -> tuple[str, dict[str, str]]:
         return f"ui.status.{view.live}", {}
     event = trace.event_at(view.step) if trace.events else None
     if isinstance(event, Fault) and event.span is not None:
-        return "ui.status.fault", {"line": str(event.span[1])}
+        sent = any(cell.file == event.span[0] for cell in trace.cells[1:])
+        return ("ui.status.line_fault", {}) if sent else ("ui.status.fault", {"line": str(event.span[1])})
     return f"ui.status.{view.live}", {}
 
 

@@ -113,11 +113,17 @@ QToolButton#plain {{ border: none; border-radius: 6px; padding: 5px; background:
 QToolButton#plain:hover {{ background: {hover}; }}
 QToolButton#plain::menu-indicator {{ image: url({down}); width: 12px; height: 12px; subcontrol-position: right center;
     right: 2px; }}
+QToolButton#name {{ border: none; border-radius: 6px; padding: 5px 18px 5px 4px; background: transparent;
+    color: {t.text}; font-weight: 600; font-size: {size + 1}px; }}
+QToolButton#name:hover {{ background: {hover}; }}
+QToolButton#name::menu-indicator {{ image: url({down}); width: 12px; height: 12px; subcontrol-position: right center;
+    right: 2px; }}
+QToolButton#plain[popupMode="2"] {{ padding-right: 16px; }}
 QToolButton#box, QToolButton#code, QPushButton, QComboBox {{ border: 1px solid {t.card_border}; border-radius: 6px;
     padding: 5px 10px; background: {t.panel}; color: {t.text}; font-weight: 600; min-height: 18px; }}
 QToolButton#code {{ font-family: {mono}; font-weight: 400; }}
 QToolButton#box:hover, QToolButton#code:hover, QPushButton:hover, QComboBox:hover {{ background: {hover}; }}
-QToolButton#box:focus, QToolButton#code:focus, QPushButton:focus, QComboBox:focus, QToolButton#plain:focus,
+QToolButton#box:focus, QToolButton#code:focus, QPushButton:focus, QComboBox:focus, QToolButton#plain:focus, QToolButton#name:focus,
 QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QToolButton#primary:focus, QToolButton#backward:focus {{
     border: 1px solid {t.forward}; }}
 QToolButton#box:disabled, QToolButton#code:disabled, QPushButton:disabled {{ color: {faint}; }}

@@ -9,6 +9,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QAction, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QMenu, QToolButton, QWidget
 
+from gradviz.actions import BY_ID
 from gradviz.app.icons import icon
 from gradviz.app.panel import Panel, differ
 from gradviz.app.seedbox import SeedBox
@@ -25,6 +26,26 @@ HEIGHT = 56
 DEVICE_ROLE = int(Qt.ItemDataRole.UserRole)
 
 
+class ActionButton(QToolButton):
+    """A button for an action with a text and an icon of its own: what it says is short, what the menu says is not."""
+
+    def __init__(self, action: QAction, style: str) -> None:
+        super().__init__()
+        self.setObjectName(style)
+        self.setIconSize(QSize(14, 14))
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self._action = action
+        self.clicked.connect(action.trigger)
+        action.changed.connect(self.follow)
+        self.follow()
+
+    def follow(self) -> None:
+        """Enabled, tooltip and name as the action has them."""
+        self.setEnabled(self._action.isEnabled())
+        self.setToolTip(self._action.toolTip())
+        self.setAccessibleName(self._action.iconText())
+
+
 class Toolbar(Panel):
     """Buttons of the actions, the gradient argument, the device."""
 
@@ -36,6 +57,7 @@ class Toolbar(Panel):
     def __init__(self, commands: Commands, parent: QWidget | None = None) -> None:
         super().__init__(commands.session, parent)
         self._commands = commands
+        self._buttons: list[tuple[ActionButton, str]] = []
         self.recent_files: tuple[str, ...] = ()
         self.setObjectName("bar")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
@@ -49,7 +71,7 @@ class Toolbar(Panel):
         self._menu = QMenu(self.home)
         self.home.setMenu(self._menu)
         self.name = QToolButton()
-        self.name.setObjectName("plain")
+        self.name.setObjectName("name")
         self.name.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self._names = QMenu(self.name)
         self._names.setToolTipsVisible(True)
@@ -65,10 +87,10 @@ class Toolbar(Panel):
         self.devices.setObjectName("code")
         self.devices.activated.connect(self._device_chosen)
         self._row.addWidget(self.devices)
-        self.theme_button = self._plain("")
-        self.theme_button.setDefaultAction(commands["view.theme"])
-        self.language_button = self._plain("")
-        self.language_button.clicked.connect(lambda: commands.trigger("view.language"))
+        self.theme_button = self._button("view.theme", "plain", text=False)
+        self.theme_button.setIconSize(QSize(18, 18))
+        self.language_button = self._button("view.language", "plain")
+        self.language_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         self.begin()
 
     # ---- parts
@@ -83,15 +105,12 @@ class Toolbar(Panel):
         self._row.addWidget(button)
         return button
 
-    def _button(self, ident: str, style: str = "box", *, text: bool = True) -> QToolButton:
-        button = QToolButton()
-        button.setObjectName(style)
-        button.setDefaultAction(self._commands[ident])
-        button.setIconSize(QSize(14, 14))
+    def _button(self, ident: str, style: str = "box", *, text: bool = True) -> ActionButton:
+        button = ActionButton(self._commands[ident], style)
         both = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
         button.setToolButtonStyle(both if text else Qt.ToolButtonStyle.ToolButtonIconOnly)
-        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._row.addWidget(button)
+        self._buttons.append((button, BY_ID[ident].icon))
         return button
 
     def _rule(self) -> None:
@@ -202,7 +221,7 @@ class Toolbar(Panel):
         chosen = 0
         for k, device in enumerate(known):
             spec = device_spec(device)
-            item = QStandardItem(spec.upper() if device.index is None else spec.upper())
+            item = QStandardItem(spec.upper())
             item.setData(spec, DEVICE_ROLE)
             item.setToolTip(device.name or spec)
             if not device.available:
@@ -233,12 +252,8 @@ class Toolbar(Panel):
         self.home.setToolTip(words("ui.toolbar.menu"))
         self.name.setAccessibleName(words("ui.toolbar.program"))
         self.name.setToolTip(words("ui.toolbar.program"))
-        for button, ident in (
-            (self.previous, "ui.toolbar.step"),
-            (self.next, "ui.toolbar.step"),
-        ):
-            button.setText(words(ident))
-        self.backward.setText(".backward()")
+        for button in (self.previous, self.next):
+            button.setText(words("ui.toolbar.step"))
         self.speed.setAccessibleName(words("ui.toolbar.speed"))
         self.speed.setToolTip(words("ui.toolbar.speed"))
         self.gradient_label.setText(words("ui.toolbar.gradient"))
@@ -248,9 +263,6 @@ class Toolbar(Panel):
         self.devices.setAccessibleName(words("ui.toolbar.device"))
         self.devices.setToolTip(words("ui.toolbar.device"))
         self.language_button.setText("EN" if self.session.view.language == "zh" else "中")
-        self.language_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
-        self.language_button.setToolTip(self._commands["view.language"].toolTip())
-        self.language_button.setAccessibleName(words("ui.action.view.language.title"))
         self._fill_devices()
 
     def refresh(self, old: ViewState | None, new: ViewState) -> None:
@@ -287,6 +299,8 @@ class Toolbar(Panel):
 
     def _recolor(self, view: ViewState) -> None:
         theme = self.theme
+        for button, name in self._buttons:
+            button.setIcon(icon(name, theme.text, theme.text_faint))
         name = "pause" if view.playing else "play"
         self.play.setIcon(icon(name, theme.accent_text, theme.text_faint))
         self.home.setIcon(icon("logo", theme.text))

@@ -78,6 +78,7 @@ class Window(QMainWindow):
         self._restore_shape()
         self._stop_listening = self.session.listen(self._heard)
         self._retitle()
+        self.canvas.setFocus()
 
     # ---- building
 
