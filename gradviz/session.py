@@ -1,4 +1,4 @@
-"""The one place where state lives: recording, view, settings. Panels listen to `changed` and keep nothing themselves."""
+"""The one place where state lives: recording and view. Panels listen to it and keep nothing themselves."""
 
 from __future__ import annotations
 

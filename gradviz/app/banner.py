@@ -33,7 +33,9 @@ class Banner(QFrame):
         row.addWidget(self.close_button)
         self.hide()
 
-    def tell(self, text: str, button: str = "", act: Callable[[], object] | None = None, *, ink: str, close: str) -> None:
+    def tell(
+        self, text: str, button: str = "", act: Callable[[], object] | None = None, *, ink: str, close: str
+    ) -> None:
         """Show a sentence, with a button that does `act` if there is one. `close` names the ✖."""
         self.label.setText(text)
         self.label.setAccessibleName(text)

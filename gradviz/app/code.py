@@ -79,8 +79,8 @@ class Highlighter(QSyntaxHighlighter):
 
     def lex(self) -> None:
         """Read the whole text anew: strings may go over many lines."""
-        from pygments.lexers.python import PythonLexer
-        from pygments.token import Comment, Keyword, Operator, String
+        from pygments.lexers.python import PythonLexer  # type: ignore[import-untyped]
+        from pygments.token import Comment, Keyword, Operator, String  # type: ignore[import-untyped]
 
         self._text = self.document().toPlainText()
         self._lines = {}
@@ -163,7 +163,8 @@ class CodeView(QPlainTextEdit):
 
     def _select(self) -> None:
         chosen = []
-        for lines, ground in ((self.marks.current, self._theme.current_line), (self.marks.fault, self._theme.error_fill)):
+        grounds = ((self.marks.current, self._theme.current_line), (self.marks.fault, self._theme.error_fill))
+        for lines, ground in grounds:
             for line in range(lines[0], lines[1] + 1) if lines else ():
                 block = self.document().findBlockByNumber(line - 1)
                 if not block.isValid():

@@ -144,7 +144,8 @@ class ErrorCard(Panel):
             self.link.hide()
             return
         self._fit()
-        keys = [f"{kind}:{ident}" for kind, ident in (("node", self._fault.node), ("op", self._fault.op)) if ident is not None]
+        places = (("node", self._fault.node), ("op", self._fault.op))
+        keys = [f"{kind}:{ident}" for kind, ident in places if ident is not None]
         anchor = next((place for key in keys if (place := canvas.anchor(key)) is not None), None)
         width, height = self.width(), self.height()
         if anchor is None:
@@ -165,7 +166,8 @@ class ErrorCard(Panel):
             self.link.setGeometry(x, first, 2, last - first)
 
     def _fit(self) -> None:
-        self.setFixedWidth(min(WIDTH, max(260, self.parentWidget().width() - 24)) if self.parentWidget() else WIDTH)
+        parent = self.parentWidget()
+        self.setFixedWidth(min(WIDTH, max(260, parent.width() - 24)) if parent else WIDTH)
         layout = self.layout()
         if layout is not None:
             layout.activate()

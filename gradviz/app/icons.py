@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QRectF, Qt
 from PySide6.QtGui import QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
-FOLDERS = tuple(Path(__file__).parents[k] / "resources" / "icons" for k in (2, 1))
-"""Where icons lie: in a checkout, in a wheel."""
+from gradviz import assets
+
 SIDE = 64
 
 
@@ -19,13 +18,9 @@ def source(name: str) -> str:
     """The text of an icon.
 
     Raises:
-        KeyError: there is no such icon.
+        FileNotFoundError: there is no such icon.
     """
-    for folder in FOLDERS:
-        path = folder / f"{name}.svg"
-        if path.exists():
-            return path.read_text("utf-8")
-    raise KeyError(name)
+    return assets.text("icons", f"{name}.svg")
 
 
 @cache

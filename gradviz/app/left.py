@@ -31,7 +31,7 @@ class LeftColumn(Panel):
         self.program = ProgramPanel(self.session)
         self.build = BuildPanel(self.session)
         self.outline = Outline(self.session)
-        self.actions = ActionsPanel(self.session)
+        self.done = ActionsPanel(self.session)
         self.output = OutputPanel(self.session)
         self.stack = QStackedWidget()
         for panel in (self.program, self.build, self.outline):
@@ -59,12 +59,13 @@ class LeftColumn(Panel):
         column.setSpacing(0)
         column.addLayout(head)
         column.addWidget(self.stack, 1)
+        self._boxes: list[QWidget] = []
         self._headings = {"actions": QLabel(), "output": QLabel()}
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         self.splitter.setHandleWidth(1)
         self.splitter.setChildrenCollapsible(False)
         self.splitter.addWidget(top)
-        self.splitter.addWidget(self._titled("actions", self.actions))
+        self.splitter.addWidget(self._titled("actions", self.done))
         self.splitter.addWidget(self._titled("output", self.output))
         self.splitter.setSizes([380, 120, 120])
         for position, share in enumerate((6, 2, 2)):
@@ -74,8 +75,14 @@ class LeftColumn(Panel):
         outer.addWidget(self.splitter)
         self.begin()
 
+    def present(self, on: bool) -> None:
+        """Show the program alone, for an audience."""
+        for box in self._boxes:
+            box.setVisible(not on)
+
     def _titled(self, name: str, panel: QWidget) -> QWidget:
         box = QWidget()
+        self._boxes.append(box)
         column = QVBoxLayout(box)
         column.setContentsMargins(0, 0, 0, 4)
         column.setSpacing(4)

@@ -20,7 +20,7 @@ def open_window(path: str | None = None) -> Window:
 
     app = QApplication.instance() or QApplication(sys.argv[:1])
     app.setApplicationName("gradviz")
-    app.setApplicationDisplayName("gradviz")
+    QApplication.setApplicationDisplayName("gradviz")
     QApplication.setDesktopFileName("gradviz")
     from gradviz.app.window import Window
 

@@ -161,7 +161,8 @@ class WindowPort:
         banner.style().unpolish(banner)
         banner.style().polish(banner)
         button = self.words("ui.banner.again") if again else ""
-        banner.tell(text, button, self.run_program if again else None, ink=theme.text, close=self.words("ui.banner.close"))
+        act = self.run_program if again else None
+        banner.tell(text, button, act, ink=theme.text, close=self.words("ui.banner.close"))
 
 
 def _svg(port: WindowPort, path: str) -> str | None:

@@ -127,6 +127,11 @@ class Stage(Panel):
         self.welcome.raise_()
 
 
-_KEYS = {"next": "step.next", "previous": "step.previous", "play": "play.toggle", "why": "help.why",
-         "palette": "view.palette"}
+_KEYS = {
+    "next": "step.next",
+    "previous": "step.previous",
+    "play": "play.toggle",
+    "why": "help.why",
+    "palette": "view.palette",
+}
 _PLAIN = {"next": "→", "previous": "←", "play": "Space"}

@@ -119,5 +119,5 @@ def leaf_count(trace: Trace) -> int:
 
 
 def duration(seconds: float) -> str:
-    """"3 ms", "1.2 s"."""
+    """ "3 ms", "1.2 s"."""
     return f"{max(1, round(seconds * 1000))} ms" if seconds < 1 else f"{number(seconds, 1)} s"

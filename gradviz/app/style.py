@@ -123,7 +123,8 @@ QToolButton#box, QToolButton#code, QPushButton, QComboBox {{ border: 1px solid {
     padding: 5px 10px; background: {t.panel}; color: {t.text}; font-weight: 600; min-height: 18px; }}
 QToolButton#code {{ font-family: {mono}; font-weight: 400; }}
 QToolButton#box:hover, QToolButton#code:hover, QPushButton:hover, QComboBox:hover {{ background: {hover}; }}
-QToolButton#box:focus, QToolButton#code:focus, QPushButton:focus, QComboBox:focus, QToolButton#plain:focus, QToolButton#name:focus,
+QToolButton#box:focus, QToolButton#code:focus, QPushButton:focus, QComboBox:focus, QToolButton#plain:focus,
+QToolButton#name:focus,
 QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QToolButton#primary:focus, QToolButton#backward:focus {{
     border: 1px solid {t.forward}; }}
 QToolButton#box:disabled, QToolButton#code:disabled, QPushButton:disabled {{ color: {faint}; }}

@@ -14,7 +14,6 @@ from gradviz.app.icons import icon
 from gradviz.app.panel import Panel, differ
 from gradviz.app.seedbox import SeedBox
 from gradviz.player.forms import FORMS
-from gradviz.player.program import from_form
 from gradviz.player.view import SPEEDS, ViewState
 from gradviz.trace.events import Device
 from gradviz.trace.values import number
@@ -145,8 +144,8 @@ class Toolbar(Panel):
         self.stop = self._button("run.stop", text=False)
         self.backward = self._button("run.backward", "backward")
         self.backward.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
-        self.retain = self._switch("option.retain_graph", "retain_graph")
-        self.create = self._switch("option.create_graph", "create_graph")
+        self.retains = self._switch("option.retain_graph", "retain_graph")
+        self.creates = self._switch("option.create_graph", "create_graph")
         self.gradient_label = QLabel()
         self.gradient_label.setObjectName("dim")
         self._row.addWidget(self.gradient_label)
@@ -274,8 +273,8 @@ class Toolbar(Panel):
         if differ(old, new, "speed"):
             self.speed.setText(f"{number(new.speed)}×")
         if differ(old, new, "retain_graph", "create_graph"):
-            self.retain.setChecked(new.retain_graph)
-            self.create.setChecked(new.create_graph)
+            self.retains.setChecked(new.retain_graph)
+            self.creates.setChecked(new.create_graph)
         if differ(old, new, "theme", "playing", "language"):
             self._recolor(new)
         if differ(old, new, "revision", "live", "device"):

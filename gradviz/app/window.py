@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +28,7 @@ from gradviz.app.toolbar import Toolbar, shown_name
 from gradviz.explain import Words, why
 from gradviz.player.fixes import repair
 from gradviz.player.forms import FORMS
-from gradviz.player.program import from_form
+from gradviz.player.program import edited, from_form
 from gradviz.player.view import ViewState, advance, go
 from gradviz.session import Session
 from gradviz.settings import Settings
@@ -160,7 +161,7 @@ class Window(QMainWindow):
         """Wait, with events running, until the program has ended and its whole recording is on the canvas. False
         where that takes longer, or where nothing was recorded."""
         loop, timer, limit = QEventLoop(), QTimer(interval=5), QTimer(singleShot=True, interval=int(timeout_s * 1000))
-        timer.timeout.connect(lambda: self.is_ready and loop.quit())
+        timer.timeout.connect(lambda: loop.quit() if self.is_ready else None)
         limit.timeout.connect(loop.quit)
         timer.start()
         limit.start()
@@ -177,7 +178,7 @@ class Window(QMainWindow):
 
     def surface(self, what: str) -> None:
         """Bring something up, by its name in `Port.surface`."""
-        actions = {
+        actions: dict[str, Callable[[], None]] = {
             "find": self._find,
             "palette": self.palette_card.open,
             "keys": self.keys_card.open,
@@ -225,12 +226,18 @@ class Window(QMainWindow):
         if old.presenter != new.presenter:
             self._present(new.presenter)
         if (old.theme, old.language, old.reduced_motion, old.speed) != (
-            new.theme, new.language, new.reduced_motion, new.speed
+            new.theme,
+            new.language,
+            new.reduced_motion,
+            new.speed,
         ):
             self.keep(
                 replace(
                     self.store.settings,
-                    theme=new.theme, language=new.language, reduced_motion=new.reduced_motion, speed=new.speed,
+                    theme=new.theme,
+                    language=new.language,
+                    reduced_motion=new.reduced_motion,
+                    speed=new.speed,
                 )
             )
         if old.program != new.program or old.language != new.language:
@@ -254,8 +261,7 @@ class Window(QMainWindow):
     def _present(self, on: bool) -> None:
         """For an audience: larger letters, and only what is looked at."""
         self.statusBar().setVisible(not on)
-        for position in (1, 2):
-            self.left.splitter.widget(position).setVisible(not on)
+        self.left.present(on)
 
     def _retitle(self) -> None:
         view = self.session.view
@@ -282,8 +288,7 @@ class Window(QMainWindow):
         mended = repair(fix, self.session.trace, fault, view.program.text, view.actions)
         if mended is None:
             return
-        program = view.program if mended.text == view.program.text else replace(view.program, text=mended.text, form=None)
-        self.port.rerun(program, mended.actions)
+        self.port.rerun(edited(view.program, mended.text), mended.actions)
 
     def _lost(self, kind: str, detail: str) -> None:
         words = Words(self.session.view.language)

@@ -155,9 +155,9 @@ def _backward_call(text: str, line: int) -> ast.Call | None:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
-            if node.lineno <= line <= (node.end_lineno or node.lineno):
-                return node
+        named = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward"
+        if named and isinstance(node, ast.Call) and node.lineno <= line <= (node.end_lineno or node.lineno):
+            return node
     return None
 
 

@@ -57,7 +57,9 @@ class OneLayer:
             space = "torch.nn.functional" if self.activation == "gelu" else "torch"
             lines.append(f"h = {space}.{self.activation}(z)")
             out = "h"
-        lines.append(f"loss = {out}.sum()" if self.loss == "sum" else f"loss = torch.nn.functional.{self.loss}({out}, y)")
+        lines.append(
+            f"loss = {out}.sum()" if self.loss == "sum" else f"loss = torch.nn.functional.{self.loss}({out}, y)"
+        )
         lines.append("loss.backward(retain_graph=True)")
         return "\n".join(lines) + "\n"
 
