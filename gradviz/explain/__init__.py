@@ -1,5 +1,27 @@
 """What a step means: whole sentences, rules, the ledger of a gradient, errors and "why". Knows nothing of torch or Qt."""
 
+from gradviz.explain.faults import FaultCard, Fix, fault_card
+from gradviz.explain.labels import node_label, step_label, tensor_label, value_text
+from gradviz.explain.ledger import LedgerRow, ledger
+from gradviz.explain.narrate import Narration, narrate
+from gradviz.explain.rules import RuleView, numbers, rule
 from gradviz.explain.words import LANGUAGES, Words
 
-__all__ = ["LANGUAGES", "Words"]
+__all__ = [
+    "LANGUAGES",
+    "FaultCard",
+    "Fix",
+    "LedgerRow",
+    "Narration",
+    "RuleView",
+    "Words",
+    "fault_card",
+    "ledger",
+    "narrate",
+    "node_label",
+    "numbers",
+    "rule",
+    "step_label",
+    "tensor_label",
+    "value_text",
+]

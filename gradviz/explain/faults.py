@@ -1,0 +1,146 @@
+"""What went wrong, as a card: one plain sentence, the fact that proves it, the likely cause, what can be tried."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from gradviz.explain.labels import joined, tensor_label
+from gradviz.explain.words import Words
+from gradviz.trace import Trace, shape_text
+from gradviz.trace.events import Fault
+
+FixKind = Literal["retain_graph", "forward_again", "detach", "clone", "zero_first", "gradient_ones", "why"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Something to try. `edits`: (line of the program from 1, its text, the text in its place)."""
+
+    id: str
+    label: str
+    kind: FixKind
+    edits: tuple[tuple[int, str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FaultCard:
+    """A fault in words. `fact` comes from the recording, `original` is PyTorch's own text."""
+
+    title: str
+    fact: str
+    cause: str
+    effect: str
+    fixes: tuple[Fix, ...]
+    original: str
+
+
+_FIXES: dict[str, tuple[FixKind, ...]] = {
+    "freed_graph": ("retain_graph", "forward_again", "why"),
+    "version_mismatch": ("clone", "why"),
+    "non_scalar_root": ("gradient_ones", "why"),
+    "leaf_inplace": ("detach", "why"),
+    "leaf_view_inplace": ("detach", "why"),
+    "flag_change": ("detach", "why"),
+    "inference_tensor": ("clone", "why"),
+}
+
+
+def fault_card(trace: Trace, fault_id: int, language: str = "en") -> FaultCard:
+    """The card of a fault, in one language."""
+    fault, words = trace.faults[fault_id], Words(language)
+    code = fault.code if f"fault.{fault.code}.title" in words else "other"
+    fields = _fields(trace, fault, language)
+    fact_key = f"fault.{code}.fact"
+    known = _known(words.raw(fact_key) or "", fields)
+    fact = words(fact_key, **fields) if known else words("fault.place", **fields)
+    cause = words(f"fault.{code}.cause", **fields)
+    fixes = tuple(_fix(trace, fault, kind, words) for kind in _FIXES.get(code, ("why",)))
+    return FaultCard(
+        words(f"fault.{code}.title", **fields),
+        fact,
+        cause,
+        _effect(trace, fault, words, language),
+        fixes,
+        fault.message,
+    )
+
+
+def _known(template: str, fields: dict[str, object]) -> bool:
+    """Every field of a sentence has a value."""
+    return all(fields.get(name) not in (None, "") for name in re.findall(r"{(\w+)}", template))
+
+
+def _fields(trace: Trace, fault: Fault, language: str) -> dict[str, object]:
+    fields: dict[str, object] = {}
+    for key, value in fault.facts.items():
+        if isinstance(value, list):
+            is_names = key == "saved"
+            fields[key] = joined([str(v) for v in value], language) if is_names else shape_text(
+                tuple(int(v) for v in value if isinstance(v, int))
+            )  # fmt: skip
+        elif value is not None:
+            fields[key] = value
+    if "freed_text" in fields:
+        fields["freed_text"] = " ".join(str(fields["freed_text"]).split())
+    fields["line"] = fault.span[1] if fault.span else "?"
+    fields["text"] = " ".join(fault.text.split()) or fault.type
+    fields["type"] = fault.type
+    fields["message"] = fault.message.split("\n")[0][:300]
+    fields["node"] = trace.nodes[fault.node].name if fault.node is not None else "autograd"
+    if fault.tensor is not None:
+        fields.setdefault("name", tensor_label(trace, fault.tensor))
+        fields.setdefault("tensor", tensor_label(trace, fault.tensor))
+    return fields
+
+
+def _effect(trace: Trace, fault: Fault, words: Words, language: str) -> str:
+    """Which leaves the failed pass had written, and which it had not come to."""
+    if fault.within is None:
+        return ""
+    planned = trace.passes[fault.within].planned
+    leaves = [leaf for n in planned if n < len(trace.nodes) and (leaf := trace.nodes[n].leaf) is not None]
+    done = {trace.nodes[n].leaf for n in trace.order(fault.within)}
+    names = {
+        "done": joined([f"{tensor_label(trace, t)}.grad" for t in leaves if t in done], language),
+        "left": joined([f"{tensor_label(trace, t)}.grad" for t in leaves if t not in done], language),
+    }
+    if not leaves:
+        return ""
+    key = "none" if not names["done"] else "partial" if names["left"] else "all"
+    return words(f"fault.effect.{key}", **names)
+
+
+# ---- what can be tried
+
+
+def _fix(trace: Trace, fault: Fault, kind: FixKind, words: Words) -> Fix:
+    return Fix(kind, words(f"fault.fix.{kind}"), kind, tuple(_edits(trace, fault, kind)))
+
+
+def _edits(trace: Trace, fault: Fault, kind: FixKind) -> list[tuple[int, str, str]]:
+    lines = trace.header.source.splitlines()
+    facts = fault.facts
+
+    def edit(number: object, pattern: str, into: str) -> list[tuple[int, str, str]]:
+        if not isinstance(number, int) or not 1 <= number <= len(lines):
+            return []
+        old = lines[number - 1]
+        new = re.sub(pattern, into, old, count=1)
+        return [(number, old, new)] if new != old else []
+
+    here = fault.span[1] if fault.span else None
+    if kind == "retain_graph":
+        number = facts.get("freed_line")
+        found = edit(number, r"retain_graph\s*=\s*False", "retain_graph=True")
+        found = found or edit(number, r"\.backward\(\s*\)", ".backward(retain_graph=True)")
+        return found or edit(number, r"\.backward\((?!.*retain_graph)([^()]*(?:\([^()]*\)[^()]*)*)\)",
+                             r".backward(\1, retain_graph=True)")  # fmt: skip
+    if kind == "gradient_ones":
+        return edit(here, r"([\w.\[\]]+)\.backward\(\s*\)", r"\1.backward(torch.ones_like(\1))")
+    if kind == "clone" and facts.get("changed_line") is not None:
+        return edit(facts["changed_line"], r"^(\s*)([A-Za-z_]\w*)\.(\w+)_\((.*)\)\s*$", r"\1\2 = \2.clone().\3_(\4)")
+    if kind == "detach":
+        return edit(here, r"^(\s*)([A-Za-z_]\w*)(\.\w+_\(.*\))\s*$", r"\1\2.detach()\3")
+    return []

@@ -1,0 +1,120 @@
+"""Short names and numbers: how a step, a tensor, a node and a value are called in chips, sentences and tables."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from gradviz.trace import NotCaptured, Trace, number, shape_text, to_numpy
+from gradviz.trace.events import Backward, Data, Fault, Grad, NodeRan, Op, Saved, Value
+
+_SHORT = {
+    "binary_cross_entropy_with_logits": "bce",
+    "binary_cross_entropy": "bce",
+    "BinaryCrossEntropyWithLogits": "Bce",
+    "BinaryCrossEntropy": "Bce",
+    "cross_entropy": "ce",
+    "scaled_dot_product_attention": "sdpa",
+    "ScaledDotProductFlashAttentionForCpu": "Sdpa",
+    "ScaledDotProductEfficientAttention": "Sdpa",
+    "ScaledDotProductFlashAttention": "Sdpa",
+    "NativeLayerNorm": "LayerNorm",
+    "NativeBatchNorm": "BatchNorm",
+    "NativeGroupNorm": "GroupNorm",
+    "NativeDropout": "Dropout",
+}
+_GRAD_MARK = {"zero": "zero", "none": "None", "assign": "=", "edit": "edit", "hook": "hook"}
+
+
+def short_node(name: str) -> str:
+    """ "AddBackward0" -> "Add"; the long names of losses and normalisations as people say them."""
+    stem = re.sub(r"Backward\w{0,3}$", "", name) or name
+    return _SHORT.get(stem, stem)
+
+
+def tensor_label(trace: Trace, tensor: int) -> str:
+    """The tensor's name; for a `.grad` its leaf's; else the expression that made it, else its operation and id."""
+    name = trace.name(tensor)
+    if name is not None:
+        return name
+    if tensor in trace.grad_tensors:
+        for leaf, history in trace.grads.items():
+            if any(getattr(trace.events[i], "grad_tensor", None) == tensor for i in history.indexes):
+                return f"{tensor_label(trace, leaf)}.grad"
+    told = trace.tensor(tensor)
+    if told is None or told.op is None or told.op >= len(trace.ops):
+        return f"#{tensor}"
+    op = trace.ops[told.op]
+    if op.text and len(op.text) <= 28 and "\n" not in op.text and len(op.outputs) == 1:
+        return op.text
+    return f"{op.name} #{tensor}"
+
+
+def node_label(trace: Trace, node: int) -> str:
+    """The node's name, for an AccumulateGrad with its leaf."""
+    told = trace.nodes[node]
+    return told.name if told.leaf is None else f"{told.name} · {tensor_label(trace, told.leaf)}"
+
+
+def step_label(trace: Trace, step: int) -> str:
+    """What a chip of the timeline says: "x", "matmul", "seed", "Bce", "b.grad"."""
+    event = trace.event_at(step)
+    if isinstance(event, Op):
+        named = [name for t in event.outputs if (name := trace.name(t))]
+        return named[0] if not event.inputs and named else _SHORT.get(event.name, event.name)
+    if isinstance(event, Backward):
+        return "seed"
+    if isinstance(event, NodeRan):
+        node = trace.nodes[event.node]
+        return f"{tensor_label(trace, node.leaf)}.grad" if node.leaf is not None else short_node(node.name)
+    if isinstance(event, Grad):
+        mark = _GRAD_MARK.get(event.cause, "")
+        return f"{tensor_label(trace, event.tensor)}.grad {mark}".strip()
+    if isinstance(event, Fault):
+        node_id = event.node
+        return f"✖ {short_node(trace.nodes[node_id].name)}" if node_id is not None else "✖"
+    return ""
+
+
+def value_text(data: Data | None, limit: int = 6) -> str:
+    """Up to `limit` elements in full, "[0.2661, 0.1179, 0.0027]"; of larger ones shape and norm. "None" for None."""
+    if data is None:
+        return "None"
+    count = int(np.prod(data.shape, dtype=np.float64))
+    if count <= limit:
+        try:
+            return _nested(to_numpy(data))
+        except NotCaptured:
+            return f"{shape_text(data.shape)} {data.dtype}"
+    norm = f", ‖·‖ = {number(data.norm)}" if data.norm is not None else ""
+    return f"{shape_text(data.shape)}{norm}"
+
+
+def _nested(array: np.ndarray) -> str:  # type: ignore[type-arg]
+    if array.ndim:
+        return "[" + ", ".join(_nested(part) for part in array) + "]"
+    value = array.item()
+    if isinstance(value, bool | int):
+        return str(value)
+    if isinstance(value, complex):
+        return f"{number(value.real)}{'+' if value.imag >= 0 else '-'}{number(abs(value.imag))}j"
+    return number(float(value))
+
+
+def saved_data(trace: Trace, saved: Saved) -> Data | None:
+    """What a saved tensor held, at the version that was saved; None where no value of it was recorded."""
+    history = trace.values.get(saved.tensor) if saved.tensor is not None else None
+    for index in history.indexes if history else ():
+        event = trace.events[index]
+        if isinstance(event, Value) and (event.version == saved.version or saved.version is None):
+            return event.data
+    return None
+
+
+def joined(items: list[str], language: str) -> str:
+    """A list as it is read out: "a, b and c", "a、b 和 c"."""
+    if len(items) < 2:
+        return "".join(items)
+    comma, last = ("、", " 和 ") if language == "zh" else (", ", " and ")
+    return comma.join(items[:-1]) + last + items[-1]

@@ -1,0 +1,118 @@
+"""The history of one leaf's `.grad`: every contribution, zeroing and assignment, with the way that it came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gradviz.explain.labels import short_node, tensor_label
+from gradviz.explain.words import Words
+from gradviz.trace import NotCaptured, Trace, to_numpy
+from gradviz.trace.events import Backward, Data, Grad
+
+MOST_NAMES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """One write. `amount` and `total` are the element's, or norms where no element is asked for; None where there is
+    no number: nothing was added, `.grad` is None afterwards, or the recording does not hold it."""
+
+    step: int
+    pass_id: int | None
+    cause: str
+    """That of the `Grad` event, or "unreached": a pass that failed before it came to this leaf."""
+    source: str
+    path: str
+    amount: float | None
+    total: float | None
+
+
+def ledger(
+    trace: Trace, tensor: int, element: tuple[int, ...] | None = None, step: int | None = None, language: str = "en"
+) -> list[LedgerRow]:
+    """All writes to a tensor's `.grad` up to a step (to the end by default), oldest first."""
+    last = trace.steps if step is None else step
+    history = trace.grads.get(tensor)
+    rows: list[LedgerRow] = []
+    for at, index in zip(history.steps, history.indexes, strict=True) if history else ():
+        event = trace.events[index]
+        if at <= last and isinstance(event, Grad):
+            rows.append(_row(trace, event, at, element, language))
+    rows += _unreached(trace, tensor, element, last, {row.pass_id for row in rows}, language)
+    rows.sort(key=lambda row: row.step)
+    return rows
+
+
+def _row(trace: Trace, event: Grad, step: int, element: tuple[int, ...] | None, language: str) -> LedgerRow:
+    words = Words(language)
+    total = _amount(event.after, element)
+    if event.within is None:
+        return LedgerRow(step, None, event.cause, event.text or words(f"ledger.{event.cause}"), "", None, total)
+    source = words("ledger.pass", number=event.within + 1)
+    path = path_to(trace, event.within, event.tensor)
+    return LedgerRow(step, event.within, event.cause, source, path, _amount(event.added, element), total)
+
+
+def _unreached(
+    trace: Trace, tensor: int, element: tuple[int, ...] | None, last: int, reached: set[int | None], language: str
+) -> list[LedgerRow]:
+    """Passes that planned to reach this leaf and failed before."""
+    words, rows = Words(language), []
+    accumulators = {n.id for n in trace.nodes if n.leaf == tensor}
+    for fault in trace.faults:
+        step = int(trace.fault_step.view[fault.id])
+        if fault.within is None or fault.within in reached or step > last:
+            continue
+        if accumulators & set(trace.passes[fault.within].planned):
+            source = words("ledger.unreached", number=fault.within + 1)
+            total = _amount(trace.at(step).grad_data(tensor), element)
+            rows.append(LedgerRow(step, fault.within, "unreached", source, "", None, total))
+    return rows
+
+
+def _amount(data: Data | None, element: tuple[int, ...] | None) -> float | None:
+    if data is None:
+        return None
+    if element is None:
+        return data.norm
+    try:
+        return float(abs(value) if isinstance(value := to_numpy(data)[element].item(), complex) else value)
+    except (NotCaptured, IndexError, ValueError):
+        return None
+
+
+def path_to(trace: Trace, pass_id: int, leaf: int) -> str:
+    """The shortest way of gradients from the roots to a leaf, "Bce → Add → b", with the number of edges that end there
+    where it is more than one."""
+    began = trace.passes[pass_id]
+    nodes, arrivals = _way(trace, began, leaf)
+    if not nodes:
+        return ""
+    names = [short_node(trace.nodes[n].name) for n in nodes[:-1]]
+    if len(names) > MOST_NAMES:
+        names = [*names[: MOST_NAMES // 2], "…", *names[-(MOST_NAMES // 2) :]]
+    text = " → ".join([*names, tensor_label(trace, leaf)])
+    return f"{text} (×{arrivals})" if arrivals > 1 else text
+
+
+def _way(trace: Trace, began: Backward, leaf: int) -> tuple[list[int], int]:
+    """Nodes from a root to the leaf's AccumulateGrad, and how many edges of this pass end in it."""
+    parent: dict[int, int | None] = dict.fromkeys(began.roots)
+    queue, goal, arrivals = list(began.roots), None, 0
+    for node in queue:
+        if trace.nodes[node].leaf == leaf:
+            goal = node
+            continue
+        for target, _ in trace.nodes[node].edges:
+            if target is None or target >= len(trace.nodes):
+                continue
+            arrivals += trace.nodes[target].leaf == leaf
+            if target not in parent:
+                parent[target] = node
+                queue.append(target)
+    way: list[int] = []
+    at = goal
+    while at is not None:
+        way.append(at)
+        at = parent[at]
+    return way[::-1], arrivals
