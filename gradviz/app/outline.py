@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPersistentModelIndex, QPoint, Qt, QTimer
-from PySide6.QtGui import QBrush
+from PySide6.QtGui import QBrush, QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLabel, QStackedLayout, QTreeView, QWidget
 
 from gradviz.app.facts import key_of_step
@@ -22,6 +24,8 @@ from gradviz.trace.values import number, shape_text
 
 Index = QModelIndex | QPersistentModelIndex
 REBUILD_MS = 150
+PAUSE_EVERY = 256
+SLICE_SECONDS = 0.02
 
 
 @dataclass(slots=True)
@@ -47,32 +51,43 @@ class Item:
 def tree_of(trace: Trace) -> Item:
     """Leaves first, then modules and operations in order of time, each operation with the nodes it left behind."""
     root = Item("", "", "text")
+    for _ in grow_tree(trace, root):
+        pass
+    return root
+
+
+def grow_tree(trace: Trace, root: Item) -> Iterator[None]:
+    """Fill `root`, with a pause now and then for other work."""
     leaves = Item("leaves", "", "leaf")
+    of_leaf: dict[int, Item] = {}
     for tensor in trace.names_of:
         told = trace.tensor(tensor)
         if told and told.is_leaf and told.requires_grad and tensor not in trace.grad_tensors:
-            leaves.add(Item(f"tensor:{tensor}", tensor_label(trace, tensor), "leaf", shape_text(told.shape)))
+            item = Item(f"tensor:{tensor}", tensor_label(trace, tensor), "leaf", shape_text(told.shape))
+            of_leaf[tensor] = leaves.add(item)
     if leaves.children:
         root.add(leaves)
     open_: dict[int, Item] = {}
     for op in trace.ops:
-        if op.quiet and not op.nodes:
-            continue
-        place = _scope(trace, op.scope, open_, root)
-        item = place.add(Item(f"op:{op.id}", _op_text(trace, op), "forward", _op_detail(trace, op)))
-        for node in op.nodes:
-            if node < len(trace.nodes):
-                item.add(Item(f"node:{node}", trace.nodes[node].name, "gradient", nodes=[node]))
-        over: Item | None = item
-        while over is not None:
-            over.nodes += [n for n in op.nodes if n < len(trace.nodes)]
-            over = over.parent
-    for node_ in trace.nodes:
-        if node_.leaf is not None:
-            for leaf in leaves.children:
-                if leaf.key == f"tensor:{node_.leaf}":
-                    leaf.nodes.append(node_.id)
-    return root
+        if not op.quiet or op.nodes:
+            place = _scope(trace, op.scope, open_, root)
+            _put_op(trace, op, place)
+        if op.id % PAUSE_EVERY == PAUSE_EVERY - 1:
+            yield
+    for node in trace.nodes:
+        if node.leaf in of_leaf:
+            of_leaf[node.leaf].nodes.append(node.id)
+
+
+def _put_op(trace: Trace, op: Op, place: Item) -> None:
+    item = place.add(Item(f"op:{op.id}", _op_text(trace, op), "forward", _op_detail(trace, op)))
+    born = [n for n in op.nodes if n < len(trace.nodes)]
+    for node in born:
+        item.add(Item(f"node:{node}", trace.nodes[node].name, "gradient", nodes=[node]))
+    over: Item | None = item
+    while over is not None:
+        over.nodes += born
+        over = over.parent
 
 
 def _scope(trace: Trace, scope: int | None, open_: dict[int, Item], root: Item) -> Item:
@@ -109,25 +124,33 @@ class OutlineModel(QAbstractItemModel):
         self.of_key: dict[str, Item] = {}
         self.hits: frozenset[str] = frozenset()
 
-    def rebuild(self) -> None:
-        """Read the recording again."""
+    def take(self, root: Item) -> None:
+        """Show another tree."""
         self.beginResetModel()
-        self.root = tree_of(self.session.trace)
-        self.of_key, open_ = {}, [self.root]
-        while open_:
-            item = open_.pop()
-            self.of_key[item.key] = item
-            open_ += item.children
+        self.root = root
+        self.of_key = {}
         self.endResetModel()
+
+    def item(self, key: str) -> Item | None:
+        """The line of a key. Looked for by name once, then kept."""
+        if not self.of_key:
+            open_ = [self.root]
+            while open_:
+                item = open_.pop()
+                self.of_key[item.key] = item
+                open_ += item.children
+        return self.of_key.get(key)
 
     def find(self, key: str | None) -> QModelIndex:
         """Where a selection key is; nowhere for an unknown one."""
-        kind, _, rest = (key or "").partition(":")
+        if not key:
+            return QModelIndex()
+        kind, _, rest = key.partition(":")
         ident = rest.partition("@")[0]
-        item = self.of_key.get(f"tensor:{ident}" if kind in ("leaf", "result", "tensor") else key or "")
+        item = self.item(f"tensor:{ident}" if kind in ("leaf", "result", "tensor") else key)
         if item is None and kind in ("result", "tensor", "leaf") and ident.isdigit():
             told = self.session.trace.tensor(int(ident))
-            item = self.of_key.get(f"op:{told.op}") if told and told.op is not None else None
+            item = self.item(f"op:{told.op}") if told and told.op is not None else None
         return self.createIndex(item.row, 0, item) if item is not None and item is not self.root else QModelIndex()
 
     # ---- Qt
@@ -234,6 +257,12 @@ class Outline(QWidget):
         self._late.setSingleShot(True)
         self._late.setInterval(REBUILD_MS)
         self._late.timeout.connect(self._rebuild)
+        self._slices = QTimer(self)
+        self._slices.setInterval(0)
+        self._slices.timeout.connect(self._slice)
+        self._work: Iterator[None] | None = None
+        self._making = Item("", "", "text")
+        self._stale = False
         self._showing = False
         selection = self.tree.selectionModel()
         selection.currentChanged.connect(self._current)
@@ -254,21 +283,51 @@ class Outline(QWidget):
             self.tree.viewport().update()
 
     def _rebuild(self) -> None:
-        """Read the recording again; what was open stays open."""
-        opened = {key for key, item in self.model.of_key.items() if self._is_open(item)}
+        """Read the recording again, in slices; hidden, only once it is shown."""
+        self._stale = not self.isVisible() and self.session.view.steps > PAUSE_EVERY
+        if not self._stale:
+            self._making = Item("", "", "text")
+            self._work = grow_tree(self.session.trace, self._making)
+            self._slice()
+
+    def _slice(self) -> None:
+        end = time.perf_counter() + SLICE_SECONDS
+        while self._work is not None:
+            if next(self._work, self) is self:
+                self._work = None
+                self._take(self._making)
+            elif time.perf_counter() > end:
+                self._slices.start()
+                return
+        self._slices.stop()
+
+    def _take(self, root: Item) -> None:
+        """Show the new tree; what was open stays open."""
+        opened = self._opened(self.model.root)
         top = self.tree.indexAt(QPoint(4, 4))
         kept = self.model._item(top).key if top.isValid() else None
         self._showing = True
-        self.model.rebuild()
-        for key in opened or {item.key for item in self.model.root.children if len(item.children) <= 30}:
+        self.model.take(root)
+        for key in opened or {item.key for item in root.children[:200] if len(item.children) <= 30}:
             if (index := self.model.find(key)).isValid():
                 self.tree.expand(index)
         if kept and (index := self.model.find(kept)).isValid():
             self.tree.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtTop)
         self._showing = False
-        self._stack.setCurrentWidget(self.tree if self.model.root.children else self.empty)
+        self._stack.setCurrentWidget(self.tree if root.children else self.empty)
         self._speak()
         self._select()
+
+    def _opened(self, root: Item) -> set[str]:
+        """Keys of the open lines; what is inside a closed one is not looked at."""
+        found = {item.key for item in root.children if item.children and self._is_open(item)}
+        return found.union(*(self._opened(item) for item in root.children if item.key in found))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """What was put off while hidden is done now."""
+        super().showEvent(event)
+        if self._stale:
+            self._rebuild()
 
     def _is_open(self, item: Item) -> bool:
         return item is not self.model.root and self.tree.isExpanded(self.model.createIndex(item.row, 0, item))

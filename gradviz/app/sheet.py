@@ -25,6 +25,8 @@ CELL_HEIGHT = 27.0
 NARROWEST = 44.0
 """Fewest pixels of a cell that shows its number."""
 MOST_ROWS = 8
+WRAPPED = 40
+"""Most elements of a vector whose numbers are written in several lines."""
 PICTURE = 32
 """Rows and columns of a tensor too large for numbers."""
 
@@ -314,7 +316,8 @@ class _Pen:
             return
         exact = _exact(data)
         columns = exact.shape[1] if exact is not None else 0
-        if exact is not None and exact.shape[0] <= MOST_ROWS and columns * NARROWEST <= self.room:
+        fitting = columns * NARROWEST <= self.room or (exact is not None and exact.shape[0] == 1 and columns <= WRAPPED)
+        if exact is not None and exact.shape[0] <= MOST_ROWS and fitting:
             self._written(row, exact, data)
         else:
             self._picture(data)
@@ -322,17 +325,22 @@ class _Pen:
 
     def _written(self, row: Numbers, values: np.ndarray[tuple[int, int], np.dtype[np.float64]], data: Data) -> None:
         rows, columns = values.shape
+        if columns * NARROWEST > self.room:  # a long vector goes on in the next line
+            columns = int(self.room // 56)
+            rows = -(-values.size // columns)
         wide = min(74.0, (self.room + 4) / max(columns, 1)) - 4
         colors, marks = paint(values, self.theme, magnitude(data))
         for i in range(rows):
             for j in range(columns):
                 box = QRectF(PAD + j * (wide + 4), self.y, wide, CELL_HEIGHT)
                 k = i * columns + j
+                if k >= values.size:
+                    break
                 element = tuple(int(n) for n in np.unravel_index(k, data.shape)) if data.shape else ()
-                tip = f"[{', '.join(map(str, element))}] = {float(values[i, j])!r}"
+                tip = f"[{', '.join(map(str, element))}] = {float(values.flat[k])!r}"
                 self.spots.append(Spot(box, None, row.name, element if row.name else None, tip))
                 if self.painter:
-                    self._cell(box, colors[k], marks[k], float(values[i, j]), row.chosen == element)
+                    self._cell(box, colors[k], marks[k], float(values.flat[k]), row.chosen == element)
             self.y += CELL_HEIGHT + 3
 
     def _cell(self, box: QRectF, ground: str, mark: str, value: float, chosen: bool) -> None:

@@ -28,13 +28,14 @@ from gradviz.app.tracks import (
 )
 from gradviz.explain import Words
 from gradviz.scene.theme import Theme, mix
+from gradviz.trace.events import Grad
 
 LEFT = 121
 """Where step 0 is when the view begins there."""
-TOP = 32
+TOP = 36
 ROWS: dict[str, tuple[float, float]] = {
-    "forward": (32, 24),
-    "backward": (72, 24),
+    "forward": (36, 24),
+    "backward": (74, 24),
     "leaves": (110, 46),
     "saved": (166, 30),
 }
@@ -264,12 +265,13 @@ def _changes(painter: QPainter, picture: Picture) -> None:
             continue
         drawn.add(round(x / 2))
         painter.setPen(pen(theme.idle, 1.0, 1.0, (3.0, 3.0)))
-        painter.drawLine(QPointF(x, 30), QPointF(x, picture.height - 14))
-        text = picture.label(step)
+        painter.drawLine(QPointF(x, 14), QPointF(x, picture.height - 14))
+        event = picture.tracks.trace.event_at(step)
+        text = (event.text if isinstance(event, Grad) else "") or picture.label(step)
         width = painter.fontMetrics().horizontalAdvance(text)
         if x - width / 2 > free + 6 and width < 220:
             painter.setPen(color(theme.text_dim))
-            painter.drawText(QRectF(x - width / 2 - 2, 14, width + 4, 15), Qt.AlignmentFlag.AlignCenter, text)
+            painter.drawText(QRectF(x - width / 2 - 2, 0, width + 4, 13), Qt.AlignmentFlag.AlignCenter, text)
             free = x + width / 2
 
 
@@ -281,7 +283,7 @@ def _brackets(painter: QPainter, picture: Picture) -> None:
         left, right = picture.x(bracket.first - 0.42), picture.x(bracket.last + 0.42)
         if right - left < 8:
             continue
-        y = 27.0
+        y = 29.0
         painter.setPen(pen(theme.idle, 0.8, 1.0, ()))
         corners = [QPointF(left, y + 4), QPointF(left, y), QPointF(right, y), QPointF(right, y + 4)]
         painter.drawPolyline(QPolygonF(corners))
