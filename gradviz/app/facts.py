@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from gradviz.app.rows import Entry, Formula, Head, Note, Numbers, Pair, Row, Swatch, Title
 from gradviz.explain import Words, fault_card, ledger, node_label, numbers, rule, tensor_label
 from gradviz.player.view import ViewState
@@ -136,10 +134,13 @@ class Facts:
         view = rule(self.trace, ident, self.view.language)
         rows: list[Row] = [Head(self._t("derivative"), view.origin)]
         for label, text, tex in view.rows:
-            rows.append(Formula(tex or "", text, label) if tex else Pair(label, text))
+            if "\n" in text:  # the source of a custom backward
+                rows.append(Note(text, "text", mono=True))
+            else:
+                rows.append(Formula(tex, text, label) if tex else Pair(label, text))
         if view.note:
             rows.append(Note(view.note))
-        said = _lines(numbers(self.trace, self.frame.step, ident)) if self.frame.run(ident) else []
+        said = numbers(self.trace, self.frame.step, ident, self.view.language)
         if said:
             rows.append(Head(self._t("with_numbers")))
             rows += [Note(line, "text", mono=True) for line in said]
@@ -274,7 +275,7 @@ class Facts:
 
     def ledger(self, ident: int) -> list[Row]:
         """Each write to a leaf's `.grad`, in order; a click leads to its step."""
-        entries = ledger(self.trace, ident, element=self.element, step=None)
+        entries = ledger(self.trace, ident, self.element, language=self.view.language)
         title = self._t("ledger", name=tensor_label(self.trace, ident))
         where = f"[{', '.join(map(str, self.element))}]" if self.element is not None else "‖·‖"
         rows: list[Row] = [Head(title, where)]
@@ -421,12 +422,3 @@ def _kind(data: Data | None) -> str:
 
 def _amount(value: float | None, sign: str = "+") -> str:
     return "–" if value is None else format(value, f"{sign}.4f") if 1e-4 <= abs(value) < 1e5 else number(value)
-
-
-def _lines(said: object) -> list[str]:
-    """Text, or several of them, as lines; nothing for None."""
-    if isinstance(said, str):
-        return said.splitlines()
-    if isinstance(said, Iterable):
-        return [line if isinstance(line, str) else " ".join(str(part) for part in line) for line in said]
-    return []

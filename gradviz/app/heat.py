@@ -90,6 +90,7 @@ class HeatTable(QWidget):
         self.array: Array | None = None
         self._theme, self._words = load_theme("light"), Words("en")
         self._data: Data | None = None
+        self._shown = False
         self.model = _Model()
         self.view = QTableView()
         self.view.setModel(self.model)
@@ -129,9 +130,9 @@ class HeatTable(QWidget):
     def show_data(self, data: Data | None, theme: Theme, words: Words) -> None:
         """Show this content; the axes chosen stay as long as the shape does."""
         same = data is not None and self._data is not None and data.shape == self._data.shape
-        if data is self._data and theme is self._theme and words is self._words:
+        if self._shown and data is self._data and theme is self._theme and words is self._words:
             return
-        self._data, self._theme, self._words = data, theme, words
+        self._data, self._theme, self._words, self._shown = data, theme, words, True
         self._speak()
         self.array, said = self._read(data)
         self.note.setText(said)
