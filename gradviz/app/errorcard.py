@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QRect, QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from gradviz.app.icons import icon
@@ -144,9 +144,7 @@ class ErrorCard(Panel):
             self.link.hide()
             return
         self._fit()
-        places = (("node", self._fault.node), ("op", self._fault.op))
-        keys = [f"{kind}:{ident}" for kind, ident in places if ident is not None]
-        anchor = next((place for key in keys if (place := canvas.anchor(key)) is not None), None)
+        anchor = self._anchor(canvas)
         width, height = self.width(), self.height()
         if anchor is None:
             self.link.hide()
@@ -158,6 +156,16 @@ class ErrorCard(Panel):
         self.move(x, y)
         self._place_link(anchor.center().x(), anchor.bottom(), anchor.top(), y, height)
         self.raise_()
+
+    def _anchor(self, canvas: Canvas) -> QRect | None:
+        """The whole card of the failing node or operation: none of it is to be covered."""
+        if canvas.composer is None or self._fault is None:
+            return None
+        graph, fault = canvas.composer.graph, self._fault
+        card = graph.card_of_node.get(fault.node) if fault.node is not None else None
+        if card is None and fault.op is not None:
+            card = graph.card_of_op.get(fault.op)
+        return canvas.anchor(graph.cards[card].key) if card is not None else None
 
     def _place_link(self, x: int, bottom: int, top: int, y: int, height: int) -> None:
         first, last = (bottom, y) if y >= bottom else (y + height, top)

@@ -116,7 +116,8 @@ class Stage(Panel):
         told = told if told > 0 else self.narration.sizeHint().height()
         self.narration.setGeometry(EDGE, height - EDGE - told, width - 2 * EDGE, told)
         self.canvas.set_margins(TOP, 24, told + 2 * EDGE, 24)
-        self.error.place(self.canvas, height - told - 2 * EDGE)
+        self.error.place(self.canvas, height - EDGE)
+        self.narration.setVisible(not self.error.isVisibleTo(self))  # the card says the same, and more
         self._place_welcome(width)
 
     def _place_welcome(self, width: int) -> None:

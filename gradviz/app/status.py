@@ -89,8 +89,9 @@ class StatusText(Panel):
         trace = self.session.trace
         if not trace.events:
             return ""
-        fields = {"nodes": f"{len(trace.nodes):,}", "leaves": f"{leaf_count(trace):,}"}
-        text = self.words("ui.status.counts", **fields)
+        nodes, leaves = len(trace.nodes), leaf_count(trace)
+        text = self.words("ui.status.node" if nodes == 1 else "ui.status.nodes", count=f"{nodes:,}")
+        text += " · " + self.words("ui.status.leaf" if leaves == 1 else "ui.status.leaves", count=f"{leaves:,}")
         ended = trace.ended.get(0)
         if ended is not None and ended.seconds:
             text += " · " + self.words("ui.status.seconds", seconds=duration(ended.seconds))

@@ -25,7 +25,7 @@ from gradviz.app.store import Store
 from gradviz.app.style import dress
 from gradviz.app.timeline import Timeline
 from gradviz.app.toolbar import Toolbar, shown_name
-from gradviz.explain import Words, why
+from gradviz.explain import Words
 from gradviz.player.fixes import repair
 from gradviz.player.forms import FORMS
 from gradviz.player.program import edited, from_form
@@ -211,6 +211,8 @@ class Window(QMainWindow):
             self.session.update(folded=frozenset(), unfolded=view.unfolded | folds | groups)
 
     def _why(self) -> None:
+        from gradviz.explain import why
+
         view, trace = self.session.view, self.session.trace
         target = view.selection or key_of(trace.event_at(view.step))
         answer = why(trace, view.step, target, language=view.language)

@@ -37,7 +37,7 @@ def repair(fix: Fix, trace: Trace, fault: int, text: str, actions: tuple[str, ..
     mended = Mended(text, actions)
     change = _KINDS.get(fix.kind)
     done = change(mended, trace, trace.faults[fault]) if change else None
-    if done is None or done == mended:
+    if (done is None or done == mended) and _cell_at(trace, int(trace.fault_step.view[fault])) == 0:
         done = _edited(mended, fix.edits)
     return None if done == mended else done
 
