@@ -11,6 +11,8 @@ from gradviz.trace.values import number, shape_text
 
 Element = tuple[int, ...] | None
 MOST_LEAVES = 12
+LONG = 26
+"""More letters of a formula than this get lines of their own."""
 _LEGEND = (
     ("forward", "forward"),
     ("gradient", "gradient"),
@@ -134,8 +136,8 @@ class Facts:
         view = rule(self.trace, ident, self.view.language)
         rows: list[Row] = [Head(self._t("derivative"), view.origin)]
         for label, text, tex in view.rows:
-            if "\n" in text:  # the source of a custom backward
-                rows.append(Note(text, "text", mono=True))
+            if not tex and ("\n" in text or len(text) > LONG):  # the source of a custom backward, a long formula
+                rows += [Pair(label), Note(text, mono=True)]
             else:
                 rows.append(Formula(tex, text, label) if tex else Pair(label, text))
         if view.note:
@@ -362,7 +364,7 @@ class Facts:
         if fault.node is not None and fault.node < len(self.trace.nodes):
             name = self.trace.nodes[fault.node].name
             rows += [Head(self._t("at_node")), Pair(name, ink="error", go=f"node:{fault.node}")]
-        rows += [Head(self._t("original")), Note(card.original, "text_faint", mono=True)]
+        rows += [Head(self._t("original")), Note(card.original, "text_faint")]
         return rows
 
     # ---- always

@@ -208,7 +208,8 @@ class _Pen:
     # ---- rows
 
     def title(self, row: Title) -> None:
-        self.text(PAD, self.room, 24, row.text, row.token, "mono", 17, 700)
+        fits = (s for s in (17, 15, 13) if QFontMetricsF(font("mono", s, 700)).horizontalAdvance(row.text) <= self.room)
+        self.text(PAD, self.room, 24, row.text, row.token, "mono", next(fits, 12), 700)
         self.y += 25
         if row.detail:
             self.paragraph(row.detail, "text_dim", "sans", 12)

@@ -147,7 +147,9 @@ def paint_chip(painter: QPainter, picture: Picture, step: int, *, current: bool 
     if token is None:
         return
     top, height = ROWS["forward" if row == FORWARD_ROW else "backward"]
-    text = ("✖ " if token == "error" else "") + picture.label(step)
+    text = picture.label(step)
+    if token == "error" and not text.startswith("✖"):
+        text = f"✖ {text}"
     painter.setFont(font("mono", 10, 600 if current else 400))
     width = picture.scale - 5
     if picture.scale < CHIP_FROM:
@@ -288,7 +290,7 @@ def _brackets(painter: QPainter, picture: Picture) -> None:
         corners = [QPointF(left, y + 4), QPointF(left, y), QPointF(right, y), QPointF(right, y + 4)]
         painter.drawPolyline(QPolygonF(corners))
         text = picture.words("ui.timeline.pass", number=bracket.label) if bracket.is_pass else bracket.label
-        left, right = max(left, float(LEFT - 14)), min(right, float(picture.width - 120))
+        left, right = max(left, float(LEFT - 14)), min(right, float(picture.width - 160))
         text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, int(max(0.0, right - left)))
         if len(text) > 1 or bracket.label == text:
             painter.setPen(color(theme.text_dim))
