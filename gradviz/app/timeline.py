@@ -220,9 +220,8 @@ class Timeline(QWidget):
             painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
         said = words("ui.timeline.step", step=f"{view.step:,}", steps=f"{view.steps:,}")
         painter.setPen(color(theme.text))
-        painter.drawText(
-            QRectF(0, 8, self.width() - 18, 18), Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, said
-        )
+        side = Qt.AlignmentFlag.AlignRight if self.x_of(view.step) < self.width() - 170 else Qt.AlignmentFlag.AlignLeft
+        painter.drawText(QRectF(18, 8, self.width() - 36, 18), side | Qt.AlignmentFlag.AlignVCenter, said)
         if self.hasFocus():
             painter.setPen(pen(theme.forward, 1.0, 1.5, ()))
             painter.setBrush(Qt.BrushStyle.NoBrush)
