@@ -34,7 +34,7 @@ _CODES: tuple[tuple[str, str], ...] = (
     ("inference_tensor", r"[Ii]nference ?[Tt]ensor|InferenceMode"),
     (
         "flag_change",
-        r"can only change requires_grad flags of leaf|[Oo]nly Tensors of floating point (and complex )?dtype can require",
+        r"can only change requires_grad flags of leaf|[Oo]nly Tensors of floating point .*dtype can require",
     ),
     ("custom_backward", r"returned an incorrect number of gradients"),
     ("grad_shape", r"Mismatch in (shape|dtype)|returned an invalid gradient|assigned grad has data of a different"),

@@ -188,7 +188,8 @@ class Forward:
         batch: list[Event] = []
         within, node = core.where()
         core.nodes.within, core.nodes.parent = within, None if node is None else node.id
-        made, known = self._outputs(returned, inputs, written, batch, site)
+        blank = "empty" in getattr(func, "__name__", "")
+        made, known = self._outputs(returned, written, batch, site, blank)
         self._written(written, batch, site)
         if torch.is_grad_enabled():
             for tensor, entry in inputs:
@@ -197,8 +198,8 @@ class Forward:
         nodes = tuple([e.id for e in batch if type(e) is Node and e.op == self._count])
         first = [] if not written else self._grad_writes(func, written, site)
         quiet = bool(first) and not made and all(e.grad_of is not None for _, e in written)
-        names_site = site if site is None or frame is None else core.sources.names(site, frame)
-        self._bind(names_site, returned, batch)
+        if site is not None and frame is not None and core.sources.hands_up(frame):
+            self._bind(core.sources.names(site, frame), returned, batch)
         if made or written or nodes:
             name, qualified = self._named(func)
             outputs = tuple([core.tensors.live[id(t)].id for t in returned if id(t) in known])
@@ -231,7 +232,7 @@ class Forward:
             core.journal.write(event)
 
     def _outputs(
-        self, returned: list[Any], inputs: _Seen, written: _Seen, batch: list[Event], site: Site | None
+        self, returned: list[Any], written: _Seen, batch: list[Event], site: Site | None, blank: bool
     ) -> tuple[list[Any], set[int]]:
         """Tensors that the operation made, and the ids (of objects) of all that count as its outputs."""
         core = self.core
@@ -245,7 +246,7 @@ class Forward:
                 if key in changed:
                     known.add(key)
                 continue
-            core.tensors.see(tensor, batch, self._count, site)
+            core.tensors.see(tensor, batch, self._count, site, blank=blank)
             made.append(tensor)
             known.add(key)
         return made, known
@@ -258,10 +259,8 @@ class Forward:
             if entry.id in done:
                 continue
             done.add(entry.id)
+            core.tensors.written(entry, site)
             core.tensors.again(entry, tensor, batch, self._count)
-            store = entry.store
-            if store is not None:
-                store.site, store.writes = site, store.writes + 1
         for _, entry in written:
             for other, tensor in core.tensors.aliases(entry):
                 if other.id in done:
@@ -337,6 +336,18 @@ class Forward:
             None if site is None else site.span,
             "" if site is None else site.text,
         )
+
+    def bind_result(self, result: Any) -> None:
+        """Tell the name that the statement of a module's call binds to what the module gave."""
+        core = self.core
+        site, frame = core.sources.here(2)
+        if site is None or frame is None or not isinstance(result, Tensor) or not core.sources.hands_up(frame, 2):
+            return
+        batch: list[Event] = []
+        with Off(), core.journal.lock:
+            self._bind(core.sources.names(site, frame), [result], batch)
+            for event in batch:
+                core.journal.trailing(event)
 
     def _bind(self, site: Site | None, returned: list[Any], batch: list[Event]) -> None:
         """Tell the names that the statement binds to what was returned."""

@@ -31,7 +31,7 @@ class Modules:
 
     def call(self, real: Callable[..., Any]) -> Callable[..., Any]:
         """`Module.__call__`, told as a scope."""
-        core = self._core
+        core, forward = self._core, self._forward
 
         def call(module: Any, *args: Any, **kwargs: Any) -> Any:
             if not core.active or core.journal.full or tracing() is not None:
@@ -39,9 +39,15 @@ class Modules:
             outer = core.local.scope
             self._enter(self._path(module, outer), type(module).__name__)
             try:
-                return real(module, *args, **kwargs)
+                result = real(module, *args, **kwargs)
             finally:
                 self._leave(outer)
+            if outer is None and core.active:
+                try:
+                    forward.bind_result(result)
+                except Exception as error:
+                    core.problem("naming a result", error)
+            return result
 
         return call
 

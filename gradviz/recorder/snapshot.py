@@ -120,20 +120,20 @@ class Snapshots:
     def of(self, tensor: Any) -> Data:
         """Content now."""
         if not self.reads:
-            return _missing(tensor, "off")
+            return missing(tensor, "off")
         if _transforms_active() or is_wrapped(tensor):
-            return _missing(tensor, "wrapped")
+            return missing(tensor, "wrapped")
         if type(tensor).__torch_dispatch__ is not _PLAIN_DISPATCH or tensor.is_nested or tensor.is_quantized:
-            return _missing(tensor, "wrapped")
+            return missing(tensor, "wrapped")
         if tensor.is_meta:
-            return _missing(tensor, "meta")
+            return missing(tensor, "meta")
         try:
             if _dispatch_modes():
                 with _C._DisableTorchDispatch():
                     return self._read(tensor)
             return self._read(tensor)
         except (RuntimeError, NotImplementedError, TypeError, ValueError):
-            return _missing(tensor, "device")
+            return missing(tensor, "device")
 
     def _read(self, tensor: Any) -> Data:
         if tensor.layout is not torch.strided:
@@ -155,7 +155,7 @@ class Snapshots:
 
     def _sparse(self, tensor: Any) -> Data:
         if tensor.layout is not torch.sparse_coo:
-            return _missing(tensor, "wrapped")
+            return missing(tensor, "wrapped")
         plain = tensor.detach()
         parts = (self._read(plain._indices()), self._read(plain._values()))
         values = parts[1]
@@ -190,7 +190,8 @@ def fit(items: tuple[Data | None, ...], room: int = 2 * BYTES_LIMIT) -> tuple[Da
     return tuple(kept)
 
 
-def _missing(tensor: Any, why: str) -> Data:
+def missing(tensor: Any, why: str) -> Data:
+    """What is known of a tensor without its content."""
     shape = shape_of(tensor)
     return Data(shape, dtype_text(tensor.dtype), device_text(tensor.device), layout_text(tensor.layout), missing=why)
 

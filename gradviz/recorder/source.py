@@ -6,6 +6,7 @@ program's deleted locals alive).
 
 from __future__ import annotations
 
+import ast
 import bisect
 import dis
 import linecache
@@ -51,10 +52,12 @@ class Sources:
         self._emit = emit
         self._files: dict[str, int] = {}
         self._sites: dict[tuple[int, int], Site] = {}
+        self._handing: dict[tuple[int, int], bool] = {}
         self._foreign: dict[int, int] = {}
         self._tables: dict[int, tuple[list[Any], list[Any], list[int]]] = {}
         self._codes: list[CodeType] = []  # held, since the tables go by `id`: equal code objects may differ in file
         self._paths: dict[str, tuple[str, str]] = {}
+        self._pairs: dict[str, dict[tuple[int, ...], tuple[str | None, ...]]] = {}
 
     def register(self, filename: str, path: str, text: str) -> int:
         """Tell under which path and with which text code compiled as `filename` is shown; gives the file id."""
@@ -115,6 +118,26 @@ class Sources:
             site = self.site(above)
         return site
 
+    def hands_up(self, frame: FrameType, depth: int = 1) -> bool:
+        """Every function of a library between the caller and the user's `frame` returns at once what it was given, so
+        that the user's statement names it. `nn.Linear(3, 1)` or the inside of `nn.Sequential` do not."""
+        inner: FrameType | None = sys._getframe(depth + 1)
+        while inner is not None and inner is not frame:
+            own = inner.f_code.co_filename.startswith(_OWN) or inner.f_code.co_name in _DISPATCHERS
+            if not own and not self._returns(inner.f_code, inner.f_lasti):
+                return False
+            inner = inner.f_back
+        return True
+
+    def _returns(self, code: CodeType, last: int) -> bool:
+        known = self._handing.get((id(code), last))
+        if known is None:
+            self._owner(code)  # keeps the code object, and with it its id
+            instructions = [i for i in dis.get_instructions(code) if i.opname not in _IGNORED]
+            position = bisect.bisect_right([i.offset for i in instructions], last)
+            known = self._handing[id(code), last] = _targets(instructions, position)[1]
+        return known
+
     def _resolve(self, code: CodeType, last: int) -> Site:
         table = self._tables.get(id(code))
         if table is None:
@@ -128,7 +151,16 @@ class Sources:
         span, text = self._text(code.co_filename, line, end_line or line, column, end_column)
         if position and instructions[position - 1].opname.startswith(("STORE_", "DELETE_")):
             names, returns, text = NO_NAMES, False, self._line(code.co_filename, line) or text
+        elif not (names or returns or unpacks):
+            names = self._paired(code.co_filename).get(span[1:], NO_NAMES)
         return Site(span, text, names, returns, unpacks)
+
+    def _paired(self, filename: str) -> dict[tuple[int, ...], tuple[str | None, ...]]:
+        """Expressions of a file that are one of several on the right of `a, b = x, y`, and the name each is given."""
+        known = self._pairs.get(filename)
+        if known is None:
+            known = self._pairs[filename] = _paired("".join(self._lines(filename)))
+        return known
 
     def _lines(self, filename: str) -> list[str]:
         known = self._paths.get(filename)
@@ -162,6 +194,10 @@ def is_own(filename: str) -> bool:
     return filename.startswith(_OWN)
 
 
+_DISPATCHERS = ("handle_torch_function", "__torch_function__")
+"""They keep the result in a variable for a moment before they return it."""
+
+
 def _kind(filename: str, known: dict[str, Any]) -> int:
     """0: the user's own; 1: a library's; 2: PyTorch's, Python's inner parts or the recorder's, never shown."""
     if filename in known:
@@ -169,6 +205,31 @@ def _kind(filename: str, known: dict[str, Any]) -> int:
     if filename.startswith((_TORCH, _OWN, "<frozen")):
         return 2
     return 1 if filename.startswith(_LIBRARIES) else 0
+
+
+def _paired(text: str) -> dict[tuple[int, ...], tuple[str | None, ...]]:
+    found: dict[tuple[int, ...], tuple[str | None, ...]] = {}
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return found
+    lines = text.splitlines()
+    for statement in ast.walk(tree):
+        if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Tuple):
+            continue
+        for target in statement.targets:
+            if isinstance(target, ast.Tuple) and len(target.elts) == len(statement.value.elts):
+                for name, value in zip(target.elts, statement.value.elts, strict=True):
+                    if isinstance(name, ast.Name | ast.Attribute):
+                        found[_place(value, lines)] = (ast.unparse(name),)
+    return found
+
+
+def _place(node: ast.expr, lines: list[str]) -> tuple[int, ...]:
+    """Lines and columns of an expression as a `Span` has them; the tree counts columns in bytes."""
+    end_line, end = node.end_lineno or node.lineno, node.end_col_offset or 0
+    start = len(lines[node.lineno - 1].encode()[: node.col_offset].decode(errors="replace"))
+    return node.lineno, start, end_line, len(lines[end_line - 1].encode()[:end].decode(errors="replace"))
 
 
 def _targets(instructions: list[Any], position: int) -> tuple[tuple[str | None, ...], bool, bool]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from gradviz.recorder.snapshot import Snapshots, device_text, dtype_text, is_wrapped, layout_text, shape_of
+from gradviz.recorder.snapshot import Snapshots, device_text, dtype_text, is_wrapped, layout_text, missing, shape_of
 from gradviz.recorder.source import Site
 from gradviz.trace.events import Data, Event, Named, Span, Tensor, Value
 
@@ -21,14 +21,15 @@ _unwrapped = _C._functorch.get_unwrapped
 class Store:
     """One piece of memory: the tensors seen on it and who wrote to it last."""
 
-    __slots__ = ("address", "entries", "id", "savers", "site", "writes")
+    __slots__ = ("address", "blank", "entries", "id", "savers", "site")
 
     def __init__(self, ident: int, address: int) -> None:
         self.id = ident
         self.address = address
         self.entries: dict[int, Entry] = {}
         self.site: Site | None = None
-        self.writes = 0
+        self.blank = False
+        """Nothing was written to it yet (`torch.empty`): its bytes mean nothing and differ from run to run."""
         self.savers: dict[int, Any] = {}
         """Weak references to the tags of nodes that saved something here."""
 
@@ -102,6 +103,7 @@ class Tensors:
         self._snapshots = snapshots
         self._walk = walk
         self._grads: dict[int, tuple[Any, Entry]] = {}
+        self._blank: set[int] = set()
         self.bound: dict[str, int] = {}
         """What each name meant last."""
         live, stores = self.live, self.stores
@@ -123,8 +125,10 @@ class Tensors:
         entry = self.live.get(id(tensor))
         return entry if entry is not None and entry.ref() is tensor else None
 
-    def see(self, tensor: Any, batch: list[Event], op: int | None = None, site: Site | None = None) -> Entry:
-        """The entry of a tensor; tells of it where it is new. `op` made it."""
+    def see(
+        self, tensor: Any, batch: list[Event], op: int | None = None, site: Site | None = None, *, blank: bool = False
+    ) -> Entry:
+        """The entry of a tensor; tells of it where it is new. `op` made it, `blank` without writing to it."""
         entry = self.find(tensor)
         if entry is not None:
             return entry
@@ -139,10 +143,29 @@ class Tensors:
         if known_grad is not None and known_grad[0]() is tensor:
             entry.grad_of = known_grad[1]
         self._place(entry, tensor)
+        if entry.store is not None:
+            self._blanks(entry.store, blank, made=op is not None)
         self._tell(entry, tensor, batch, op)
-        if self._snapshots.reads and not tensor.is_meta:
-            batch.append(Value(entry.id, self._snapshots.of(tensor), entry.version))
+        self.value(entry, tensor, batch)
         return entry
+
+    def _blanks(self, store: Store, blank: bool, *, made: bool) -> None:
+        """Mark memory that nothing was written to. A parameter stands on that of an `empty` tensor which is gone by the
+        time it is seen, so the address is remembered, until an operation makes something there or writes to it."""
+        if blank:
+            store.blank = True
+            self._blank.add(store.address)
+        elif store.address in self._blank:
+            if made and len(store.entries) == 1:
+                self._blank.discard(store.address)
+            else:
+                store.blank = True
+
+    def written(self, entry: Entry, site: Site | None) -> None:
+        """Something wrote to a tensor's memory."""
+        if entry.store is not None:
+            entry.store.site, entry.store.blank = site, False
+            self._blank.discard(entry.store.address)
 
     def again(self, entry: Entry, tensor: Any, batch: list[Event], op: int | None = None) -> None:
         """Tell anew what has changed of a tensor, its content included."""
@@ -154,8 +177,10 @@ class Tensors:
     def value(self, entry: Entry, tensor: Any, batch: list[Event]) -> None:
         """Tell a tensor's content."""
         entry.version = _version(tensor)
-        if self._snapshots.reads:
-            batch.append(Value(entry.id, self._snapshots.of(tensor), entry.version))
+        if self._snapshots.reads and not tensor.is_meta:
+            blank = entry.store is not None and entry.store.blank
+            data = missing(tensor, "uninitialised") if blank else self._snapshots.of(tensor)
+            batch.append(Value(entry.id, data, entry.version))
 
     def node_again(self, entry: Entry, tensor: Any, batch: list[Event], op: int | None) -> None:
         """A view whose base was written to has been given a new node: tell it."""
