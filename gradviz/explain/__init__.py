@@ -1,14 +1,17 @@
-"""What a step means: whole sentences, rules, the ledger of a gradient, errors and "why". Knows nothing of torch or Qt."""
+"""What a step means: whole sentences, rules, the ledger of a gradient, errors and "why". No torch, no Qt."""
 
 from gradviz.explain.faults import FaultCard, Fix, fault_card
 from gradviz.explain.labels import node_label, step_label, tensor_label, value_text
 from gradviz.explain.ledger import LedgerRow, ledger
 from gradviz.explain.narrate import Narration, narrate
 from gradviz.explain.rules import RuleView, numbers, rule
+from gradviz.explain.why import QUESTIONS, Answer, why
 from gradviz.explain.words import LANGUAGES, Words
 
 __all__ = [
     "LANGUAGES",
+    "QUESTIONS",
+    "Answer",
     "FaultCard",
     "Fix",
     "LedgerRow",
@@ -24,4 +27,5 @@ __all__ = [
     "step_label",
     "tensor_label",
     "value_text",
+    "why",
 ]

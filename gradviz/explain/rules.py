@@ -1,4 +1,4 @@
-"""The vector-Jacobian rule of a node: ours where we have proved one, else the formula that PyTorch ships, else why not."""
+"""The vector-Jacobian rule of a node: ours where we have proved one, else the one PyTorch ships, else why not."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def numbers(trace: Trace, step: int, node: int, language: str = "en") -> tuple[s
     outputs = run.gout_before or run.gout
     names = [name for names, _, _ in view.rows for name in names.split(", ")]
     if told.leaf is not None:
-        return _accumulated(trace, step, told.leaf)
+        return _accumulated(trace, max(s for s in trace.runs(node) if s <= step), told.leaf)
     lines = []
     for i, result in enumerate(outputs):
         if result is None:

@@ -1,0 +1,128 @@
+"""Questions about a value, node or fault, answered by walking the recording. The first cause that fits is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from gradviz.explain.faults import fault_card
+from gradviz.explain.labels import joined, node_label, tensor_label, value_text
+from gradviz.explain.why_grad import Story, none, number, twice
+from gradviz.explain.why_node import here, memory, when
+from gradviz.explain.why_tensor import changed, nan, not_requires, requires
+from gradviz.explain.words import Words
+from gradviz.trace import Trace
+
+__all__ = ["QUESTIONS", "Answer", "joined", "value_text", "why"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Whole sentences, the cause first, and the steps at which it can be seen."""
+
+    question: str
+    sentences: tuple[str, ...]
+    steps_to_jump: tuple[int, ...]
+
+
+_GRAD: dict[str, Callable[[Story, int], None]] = {"none": none, "number": number, "twice": twice}
+_TENSOR: dict[str, Callable[[Story, int], None]] = {
+    "requires": requires,
+    "not_requires": not_requires,
+    "nan": nan,
+    "changed": changed,
+}
+_NODE: dict[str, Callable[[Story, int], None]] = {"when": when, "here": here, "memory": memory}
+QUESTIONS: dict[str, tuple[str, ...]] = {
+    "tensor": (*_GRAD, *_TENSOR),
+    "leaf": (*_GRAD, *_TENSOR),
+    "result": (*_GRAD, *_TENSOR),
+    "grad": (*_GRAD, "nan"),
+    "node": (*_NODE, "nan"),
+    "op": ("here", "not_requires", "nan"),
+    "fault": ("raise",),
+}
+"""Kind of target -> what can be asked of it."""
+
+
+def why(trace: Trace, step: int, target: str, question: str | None = None, language: str = "en") -> Answer:
+    """Answer a question about a target ("tensor:3", "leaf:2", "grad:2", "node:5", "op:2", "fault:0") at a step.
+
+    Without a question, or with one that this kind of target does not know, the most telling one is asked.
+    """
+    step = max(0, min(step, trace.steps))
+    story = Story(trace, step, language)
+    kind, _, rest = target.partition(":")
+    ident = rest.partition("@")[0]
+    words = Words(language)
+    if not ident.isdigit() or not _exists(trace, kind, int(ident)):
+        return Answer(words("why.q.unknown"), (words("why.unknown", target=target),), ())
+    if question not in QUESTIONS.get(kind, ()):
+        question = _likely(trace, step, kind, int(ident))
+    name = _ask(story, kind, int(ident), question)
+    jumps = dict.fromkeys(s for s in story.steps if s != step or kind == "fault")
+    return Answer(words(f"why.q.{question}", name=name), tuple(story.sentences), tuple(jumps))
+
+
+def _exists(trace: Trace, kind: str, ident: int) -> bool:
+    if kind in ("tensor", "leaf", "result", "grad"):
+        return ident in trace.tensors
+    tables = {"node": len(trace.nodes), "op": len(trace.ops), "fault": len(trace.faults)}
+    return ident < tables.get(kind, 0)
+
+
+def _likely(trace: Trace, step: int, kind: str, ident: int) -> str:
+    """What people ask of this first."""
+    if kind in ("node", "fault"):
+        return "when" if kind == "node" else "raise"
+    if kind == "op":
+        return "here" if trace.ops[ident].nodes else "not_requires"
+    frame = trace.at(step)
+    told, value = trace.tensor(ident, step) or trace.tensor(ident), frame.value_data(ident)
+    if value is not None and value.nan + value.inf:
+        return "nan"
+    if kind in ("grad", "leaf") or (told is not None and told.is_leaf and told.requires_grad):
+        return "none" if frame.grad_data(ident) is None else "number"
+    return "requires" if told is not None and told.requires_grad else "not_requires"
+
+
+def _ask(story: Story, kind: str, ident: int, question: str) -> str:
+    """Let the answer be told; the name that the question is about."""
+    trace = story.trace
+    if kind == "fault":
+        _raise(story, ident)
+        return ""
+    if kind == "node":
+        told = partial(nan, node=ident) if question == "nan" else _NODE[question]
+        told(story, ident)
+        return node_label(trace, ident)
+    if kind == "op":
+        return _ask_op(story, ident, question)
+    (_GRAD | _TENSOR)[question](story, ident)
+    return tensor_label(trace, ident)
+
+
+def _ask_op(story: Story, ident: int, question: str) -> str:
+    op = story.trace.ops[ident]
+    if question == "here" and op.nodes:
+        here(story, op.nodes[-1])
+        return node_label(story.trace, op.nodes[-1])
+    result = next(iter(op.outputs + op.writes), None)
+    if result is None:
+        story.say("here.unseen")
+        return op.name
+    (nan if question == "nan" else not_requires)(story, result)
+    return tensor_label(story.trace, result)
+
+
+def _raise(story: Story, ident: int) -> None:
+    trace, fault = story.trace, story.trace.faults[ident]
+    card = fault_card(trace, ident, story.language)
+    story.sentences += [text for text in (card.title, card.fact, card.cause, card.effect) if text]
+    freed = fault.facts.get("freed_by")
+    if isinstance(freed, int) and freed < len(trace.passes):
+        story.steps.append(int(trace.pass_step.view[freed]))
+    if fault.node is not None:
+        story.steps.append(int(trace.node_step.view[fault.node]))
+    story.steps.append(int(trace.fault_step.view[ident]))

@@ -1,0 +1,125 @@
+"""Why a node runs now, not yet or never, why it is there, and why it still holds memory."""
+
+from __future__ import annotations
+
+from gradviz.explain.labels import node_label, tensor_label
+from gradviz.explain.why_grad import Story, sentence
+from gradviz.trace import Trace
+from gradviz.trace.events import Backward, NodeRan
+
+
+def when(story: Story, node: int) -> None:
+    """Gradients that have arrived and those it waits for, or why no pass comes to it."""
+    trace, step, name = story.trace, story.step, node_label(story.trace, node)
+    born = int(trace.node_step.view[node])
+    event, active = trace.event_at(step), trace.pass_at(step)
+    runs = trace.runs(node)
+    if born > step:
+        story.say("when.unborn", born, name=name, step=born)
+    elif isinstance(event, NodeRan) and event.node == node:
+        _now(story, node, name, trace.passes[event.within])
+    elif active is not None and node in active.planned and not _ran_in(trace, node, active, step):
+        _waiting(story, node, name, active)
+    elif past := [s for s in runs if s <= step]:
+        story.say("when.ran", past[-1], name=name, step=past[-1])
+    elif runs:
+        story.say("when.later", runs[0], name=name, step=runs[0])
+    else:
+        _never(story, node, name)
+
+
+def _ran_in(trace: Trace, node: int, active: Backward, step: int) -> bool:
+    began = int(trace.pass_step.view[active.id])
+    return any(began <= s <= step for s in trace.runs(node))
+
+
+def _senders(trace: Trace, node: int, active: Backward) -> list[int]:
+    """Nodes of this pass that send a gradient to a node, one entry for each edge."""
+    planned = [n for n in active.planned if n < len(trace.nodes)]
+    return [n for n in planned for target, _ in trace.nodes[n].edges if target == node]
+
+
+def _now(story: Story, node: int, name: str, active: Backward) -> None:
+    senders = _senders(story.trace, node, active)
+    steps = [s for n in dict.fromkeys(senders) for s in story.trace.runs(n)[-1:]]
+    if node in active.roots and not senders:
+        story.say("when.root", int(story.trace.pass_step.view[active.id]), name=name)
+    else:
+        story.say("when.now", *(s for s in steps if s < story.step), name=name, count=len(senders))
+    story.say("when.order")
+
+
+def _waiting(story: Story, node: int, name: str, active: Backward) -> None:
+    trace, step = story.trace, story.step
+    senders = _senders(trace, node, active)
+    missing = [n for n in senders if not _ran_in(trace, n, active, step)]
+    fault = next((f for f in trace.faults if f.within == active.id and trace.fault_step.view[f.id] <= step), None)
+    if fault is not None:
+        at = int(trace.fault_step.view[fault.id])
+        story.say("when.failed" if fault.node == node else "when.stopped", at, name=name, step=at)
+    if missing:
+        names = [node_label(trace, n) for n in dict.fromkeys(missing)]
+        shown = names if len(names) <= 4 else [*names[:3], "…"]
+        story.say("when.waits", name=name, count=len(senders) - len(missing), total=len(senders),
+                  missing=story.join(shown))  # fmt: skip
+    else:
+        story.say("when.ready", name=name, total=max(1, len(senders)))
+
+
+def _never(story: Story, node: int, name: str) -> None:
+    trace = story.trace
+    fault = next((f for f in trace.faults if f.node == node), None)
+    stopped = next((f for f in trace.faults if f.within is not None and node in trace.passes[f.within].planned), None)
+    if fault is not None or stopped is not None:
+        told = fault or stopped
+        at = int(trace.fault_step.view[told.id]) if told else 0
+        story.say("when.failed" if fault else "when.stopped", at, name=name, step=at)
+    else:
+        story.say("when.never" if trace.passes else "when.no_pass", name=name)
+
+
+def here(story: Story, node: int) -> None:
+    """The source expression that left it behind, and its sisters."""
+    trace, told = story.trace, story.trace.nodes[node]
+    born = int(trace.node_step.view[node])
+    if told.leaf is not None:
+        return story.say("here.leaf", born, leaf=tensor_label(trace, told.leaf))
+    if told.parent is not None:
+        story.say("here.parent", born, parent=node_label(trace, told.parent))
+    if told.op is None:
+        return None if told.parent is not None else story.say("here.unseen")
+    op = trace.ops[told.op]
+    line = op.span[1] if op.span else "?"
+    story.say("here.op", born, op=op.name, line=line, step=born, text=sentence(op.text) or op.func)
+    if len(op.nodes) > 1:
+        story.say("here.composite", op=op.name, nodes=story.join([trace.nodes[n].name for n in op.nodes[:6]]))
+    story.say("here.tracked")
+
+
+def memory(story: Story, node: int) -> None:
+    """What it keeps, and what would have freed it."""
+    trace, told, name = story.trace, story.trace.nodes[node], node_label(story.trace, node)
+    kept = [s for s in told.saved if s.kind in ("tensor", "packed")]
+    if not kept:
+        return story.say("memory.none", name=name)
+    freed = trace.freed_step.view[trace.freed_node.view == node]
+    freed = freed[freed <= story.step]
+    if len(freed):
+        return story.say("memory.freed", int(freed[-1]), name=name, step=int(freed[-1]))
+    total = f"{sum(s.bytes for s in kept):,}"
+    story.say("memory.held", name=name, saved=story.join([s.name for s in kept]), bytes=total)
+    runs = [s for s in trace.runs(node) if s <= story.step]
+    if runs:
+        story.say("memory.retained", runs[-1], step=runs[-1])
+    else:
+        story.say("memory.no_pass")
+    holders = [tensor_label(trace, t) for t in _results(trace, node)]
+    if holders:
+        story.say("memory.holder", names=story.join(holders[:3]))
+
+
+def _results(trace: Trace, node: int) -> list[int]:
+    """Named tensors of which this node is the grad_fn."""
+    op = trace.nodes[node].op
+    made = trace.ops[op].outputs + trace.ops[op].writes if op is not None else ()
+    return [t for t in dict.fromkeys(made) if trace.name(t) and (told := trace.tensor(t)) and told.node == node]
