@@ -143,7 +143,7 @@ class _Builder:
     def _has_card(self, op: Op) -> bool:
         if self.nodes.get(op.id):
             return True
-        if op.quiet or op.error or op.within is not None or not op.outputs:
+        if op.quiet or op.error or op.within is not None or not op.outputs or op.name.endswith("_like"):
             return False
         if op.untracked == "no_grad" and any(t in self.trace.grad_tensors for t in op.inputs):
             return False

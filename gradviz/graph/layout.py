@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -138,7 +139,7 @@ class _Region:
                 self.height.append(LANE)
             self.lanes[w] = chain[1:]
             chain.append(target)
-            for k, (a, b) in enumerate(zip(chain, chain[1:], strict=False)):
+            for k, (a, b) in enumerate(pairwise(chain)):
                 port_a = (wire.source_port if wire.forward else wire.grad_to) if k == 0 else LANE / 2
                 port_b = (wire.target_port if wire.forward else wire.grad_from) if b == target else LANE / 2
                 self.links.append((a, b, port_a, port_b, strong))
@@ -178,8 +179,7 @@ class _Region:
         for column in columns:
             key = {i: sum(place[n] for n in near[i]) / len(near[i]) if near[i] else float(place[i]) for i in column}
             column.sort(key=key.__getitem__)
-            for k, item in enumerate(column):
-                place[item] = k
+            place |= {item: k for k, item in enumerate(column)}
 
     def _crossings(self) -> int:
         place = {item: k for column in self.columns for k, item in enumerate(column)}
@@ -352,14 +352,13 @@ def _inversions(places: list[int]) -> int:
     """Pairs out of order, by a binary indexed tree."""
     size = max(places, default=0) + 2
     tree = [0] * (size + 1)
-    seen = total = 0
-    for place in places:
+    total = 0
+    for seen, place in enumerate(places):
         i, below = place + 1, 0
         while i:
             below += tree[i]
             i -= i & -i
         total += seen - below
-        seen += 1
         i = place + 1
         while i <= size:
             tree[i] += 1

@@ -39,7 +39,7 @@ def op_size(title: str, detail: str, rows: list[str]) -> tuple[float, float]:
 
 
 def grid_of(shape: tuple[int, ...]) -> tuple[int, int] | None:
-    """Rows and columns of single cells for a tensor of at most two dimensions and eight by eight elements, else None."""
+    """Rows and columns of single cells for at most two dimensions and eight by eight elements, else None."""
     if len(shape) > 2 or any(size > CELLS or size == 0 for size in shape):
         return None
     rows, columns = ((1, 1), (1, *shape), shape)[len(shape)] if len(shape) < 2 else shape
