@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradviz.trace import STATUSES, Frame, Trace
-from gradviz.trace.events import Data, Grad, NodeRan, Value
+from gradviz.trace.events import Data, Grad, NodeRan, Op, Value
 from gradviz.trace.values import shape_text
 
 Mask = npt.NDArray[np.bool_]
@@ -161,75 +161,64 @@ class Corpus:
         self.events = len(trace.events)
         self.keys: list[str] = []
         self.fields: dict[str, list[str]] = {name: [] for name in FIELDS if name != "line"}
-        lines: list[int] = []
-        owners: list[int] = []
-        nodes: list[int] = []
-        born: list[int] = []
-        flags: list[int] = []
-        paths = {i: scope.path.lower() for i, scope in trace.scopes.items()}
-        op_step, node_step = trace.op_step.view.tolist(), trace.node_step.view.tolist()
-        leaf_nodes: dict[int, list[int]] = {}
-
-        def add(key: str, line: int, step: int, flag: int, of: tuple[int, ...], **texts: str) -> None:
-            owners.extend([len(self.keys)] * len(of))
-            nodes.extend(n for n in of)
-            self.keys.append(key)
-            lines.append(line)
-            born.append(step)
-            flags.append(flag)
-            for name, column in self.fields.items():
-                column.append(texts.get(name, ""))
-
-        for op in trace.ops:
-            made = trace.tensor(op.outputs[0]) if op.outputs else None
-            names = " ".join(n for t in op.outputs for n in trace.names_of.get(t, ()))
-            of = tuple(n for n in op.nodes if n < len(trace.nodes))
-            add(
-                f"op:{op.id}",
-                op.span[1] if op.span else -1,
-                op_step[op.id],
-                2 if op.untracked else 0,
-                of,
-                op=op.name.lower(),
-                name=names.lower(),
-                module=paths.get(op.scope, "") if op.scope is not None else "",
-                shape=shape_text(made.shape) if made else "",
-                dtype=made.dtype if made else "",
-            )
-        for node in trace.nodes:
-            maker = trace.ops[node.op] if node.op is not None and node.op < len(trace.ops) else None
-            if node.leaf is not None:
-                leaf_nodes.setdefault(node.leaf, []).append(node.id)
-            add(
-                f"node:{node.id}",
-                maker.span[1] if maker and maker.span else -1,
-                node_step[node.id],
-                0,
-                (node.id,),
-                node=node.name.lower(),
-                module=paths.get(maker.scope, "") if maker and maker.scope is not None else "",
-                shape=" ".join(shape_text(shape) for shape, _ in node.inputs),
-            )
+        self._lines: list[int] = []
+        self._owners: list[int] = []
+        self._nodes: list[int] = []
+        self._born: list[int] = []
+        self._flags: list[int] = []
+        self._paths = {i: scope.path.lower() for i, scope in trace.scopes.items()}
+        self._add_ops(trace)
+        self._add_nodes(trace)
         self.tensor_from = len(self.keys)
         self.tensors = [t for t in trace.names_of if t not in trace.grad_tensors and t in trace.tensors]
-        for tensor in self.tensors:
-            told = trace.tensor(tensor)
-            assert told is not None
-            add(
-                f"tensor:{tensor}",
-                -1,
-                trace.tensors[tensor].steps[0],
-                1 if told.is_leaf and told.requires_grad else 0,
-                tuple(leaf_nodes.get(tensor, ())),
-                name=" ".join(trace.names_of[tensor]).lower(),
-                shape=shape_text(told.shape),
-                dtype=told.dtype,
-            )
-        self.lines = np.asarray(lines, np.int64)
-        self.owners, self.nodes = np.asarray(owners, np.int64), np.asarray(nodes, np.int64)
-        self.born, self.flags = np.asarray(born, np.int64), np.asarray(flags, np.int64)
+        self._add_tensors(trace)
+        self.lines = np.asarray(self._lines, np.int64)
+        self.owners, self.nodes = np.asarray(self._owners, np.int64), np.asarray(self._nodes, np.int64)
+        self.born, self.flags = np.asarray(self._born, np.int64), np.asarray(self._flags, np.int64)
         self.saved = np.asarray([sum(s.bytes for s in node.saved) for node in trace.nodes], np.float64)
         self.norms, self.marks = _received(trace)
+
+    def _add(self, key: str, maker: Op | None, step: int, flag: int, nodes: Iterable[int], **texts: str) -> None:
+        """One thing: the operation tells its line and module, `nodes` are those whose states it shares."""
+        for node in nodes:
+            self._owners.append(len(self.keys))
+            self._nodes.append(node)
+        self.keys.append(key)
+        self._lines.append(maker.span[1] if maker and maker.span else -1)
+        self._born.append(step)
+        self._flags.append(flag)
+        if maker and maker.scope is not None:
+            texts["module"] = self._paths.get(maker.scope, "")
+        for name, column in self.fields.items():
+            column.append(texts.get(name, ""))
+
+    def _add_ops(self, trace: Trace) -> None:
+        for op, step in zip(trace.ops, trace.op_step.view.tolist(), strict=True):
+            made = trace.tensor(op.outputs[0]) if op.outputs else None
+            names = " ".join(n for t in op.outputs for n in trace.names_of.get(t, ()))
+            shape, dtype = (shape_text(made.shape), made.dtype) if made else ("", "")
+            nodes = [n for n in op.nodes if n < len(trace.nodes)]
+            texts = {"op": op.name.lower(), "name": names.lower(), "shape": shape, "dtype": dtype}
+            self._add(f"op:{op.id}", op, step, 2 if op.untracked else 0, nodes, **texts)
+
+    def _add_nodes(self, trace: Trace) -> None:
+        for node, step in zip(trace.nodes, trace.node_step.view.tolist(), strict=True):
+            op = trace.ops[node.op] if node.op is not None and node.op < len(trace.ops) else None
+            shape = " ".join(shape_text(shape) for shape, _ in node.inputs)
+            self._add(f"node:{node.id}", op, step, 0, (node.id,), node=node.name.lower(), shape=shape)
+
+    def _add_tensors(self, trace: Trace) -> None:
+        accumulators: dict[int, list[int]] = {}
+        for node in trace.nodes:
+            if node.leaf is not None:
+                accumulators.setdefault(node.leaf, []).append(node.id)
+        for tensor in self.tensors:
+            told = trace.tensor(tensor)
+            flag = 1 if told and told.is_leaf and told.requires_grad else 0
+            shape, dtype = (shape_text(told.shape), told.dtype) if told else ("", "")
+            texts = {"name": " ".join(trace.names_of[tensor]).lower(), "shape": shape, "dtype": dtype}
+            nodes = accumulators.get(tensor, ())
+            self._add(f"tensor:{tensor}", None, trace.tensors[tensor].steps[0], flag, nodes, **texts)
 
     @cached_property
     def texts(self) -> list[str]:
