@@ -14,7 +14,6 @@ from gradviz.app.sheet import Sheet
 from gradviz.scene.theme import load_theme
 from tests.scene.one_layer import data
 
-
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", extend=True)  # said by the offscreen platform
 
 
