@@ -135,7 +135,9 @@ class Passes:
                 run = self._begin(args, kwargs, site)
         except Exception as error:
             core.problem("beginning of a pass", error)
-            return real.run_backward(*args, **kwargs)
+            run = None
+        if run is None:
+            return self._unstarted(real, args, kwargs, site)
         scope, core.local.scope = core.local.scope, core.local.scope
         inside = any(mode is self._mode for mode in mode_stack())
         if not inside:
@@ -152,13 +154,25 @@ class Passes:
         self._end(run, None, result, frame)
         return result
 
-    def _begin(self, args: tuple[Any, ...], kwargs: dict[str, Any], site: Site | None) -> Pass:
+    def _unstarted(self, real: Any, args: tuple[Any, ...], kwargs: dict[str, Any], site: Site | None) -> Any:
+        """Call the engine where no pass can begin, since a root has no node: it raises."""
+        try:
+            return real.run_backward(*args, **kwargs)
+        except Exception as error:
+            self._core.faults.tell(error, site)
+            raise
+
+    def _begin(self, args: tuple[Any, ...], kwargs: dict[str, Any], site: Site | None) -> Pass | None:
+        """The pass, told; None where a root has no node, so that the engine will not begin."""
         core = self._core
         outputs, grads, keep, create, inputs = (*args, *(None, False, False, ())[len(args) - 1 :])[:5]
         run = Pass(len(core.passes), bool(keep), bool(create), site)
         batch: list[Event] = []
         parent, parent_tag = core.where()
         roots, numbers, tensors = self._roots(outputs, batch)
+        if len(roots) < len(outputs):
+            core.journal.write_all(batch)
+            return None
         nodes = [core.nodes.walk(node, None, batch) for node in roots]
         reached = self._reach(run, roots)
         wanted = self._wanted(run, inputs, batch) if inputs else None

@@ -30,7 +30,7 @@ _CODES: tuple[tuple[str, str], ...] = (
     ("no_grad_path", r"element \d+ of tensors does not require grad and does not have a grad_fn"),
     ("leaf_view_inplace", r"view of a leaf Variable that requires grad is being used in an in-place"),
     ("leaf_inplace", r"leaf Variable that requires grad is being used in an in-place"),
-    ("unused_input", r"differentiated Tensors (appears to not have been used|does not require grad)"),
+    ("unused_input", r"differentiated Tensors?( at index \d+)? (appears to not have been used|does not require grad)"),
     ("inference_tensor", r"[Ii]nference ?[Tt]ensor|InferenceMode"),
     (
         "flag_change",
@@ -38,7 +38,10 @@ _CODES: tuple[tuple[str, str], ...] = (
     ),
     ("custom_backward", r"returned an incorrect number of gradients"),
     ("grad_shape", r"Mismatch in (shape|dtype)|returned an invalid gradient|assigned grad has data of a different"),
-    ("grad_shape", r"got \d+ tensors and \d+ gradients|xpected .*grad.* to have .*(shape|type)"),
+    (
+        "grad_shape",
+        r"attempting to assign a gradient|got \d+ tensors and \d+ gradients|xpected .*grad.* to have .*(shape|type)",
+    ),
 )
 
 
@@ -134,7 +137,7 @@ class Faults:
     def _roots(self, message: str) -> tuple[Facts, Entry | None]:
         core = self._core
         facts: Facts = {}
-        shapes = re.findall(r"(?:torch\.Size\()?\[([\d, ]*)\]", message)
+        shapes = re.findall(r"(?:Size\(|'|got |with )\[([\d, ]*)\]", message)
         if len(shapes) >= 2:
             facts["got"], facts["expected"] = f"[{shapes[0]}]", f"[{shapes[1]}]"
         root = core.last_root
