@@ -17,7 +17,7 @@ import numpy as np
 from gradviz.graph.model import Graph, Layout, Wire
 
 GAP = 56.0
-LABEL_GAP = 124.0
+LABEL_GAP = 104.0
 ROW_SPACE = 26.0
 LANE = 16.0
 BETWEEN = 90.0
