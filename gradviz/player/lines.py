@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import keyword
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -45,16 +46,29 @@ def leaves(trace: Trace) -> list[Leaf]:
 
 
 def reachable(trace: Trace, tensor: int) -> str | None:
-    """A name that means this tensor at the end of the recording and can be written in a line of Python."""
-    for name in trace.names_of.get(tensor, ()):
-        if trace.named(name) == tensor and _written(name):
-            return name
+    """An expression that means this tensor at the end of the recording: `w`, `model[0].weight`."""
+    names = trace.names_of.get(tensor, [])
+    for name in names:
+        inside = any(other.endswith(f".{name}") for other in names)  # "fc.weight" of a "model.fc.weight"
+        if not inside and trace.named(name) == tensor and (written := expression(name)):
+            return written
     return None
 
 
-def _written(name: str) -> bool:
-    """`w` and `model.fc.weight` can be written; `layers.0.weight` cannot."""
-    return all(part.isidentifier() for part in name.split("."))
+def expression(name: str) -> str | None:
+    """A name as Python writes it: "model.0.weight" is `model[0].weight`. None for what is no name there."""
+    first, *parts = name.split(".")
+    if not first.isidentifier() or keyword.iskeyword(first):
+        return None
+    text = first
+    for part in parts:
+        if part.isdigit():
+            text += f"[{part}]"
+        elif part.isidentifier() and not keyword.iskeyword(part):
+            text += f".{part}"
+        else:
+            return None
+    return text
 
 
 def default_root(trace: Trace) -> Root | None:
@@ -78,9 +92,10 @@ def _root(trace: Trace, tensor: int) -> Root | None:
     """The tensor by that id, or what its name means by now, if a pass can begin there."""
     for name in trace.names_of.get(tensor, ()):
         now = trace.named(name)
-        known = trace.tensor(now) if now is not None and _written(name) else None
-        if known and now is not None and known.node is not None and not known.is_leaf:
-            return Root(now, name, known.shape, _count(known.shape) == 1)
+        written = expression(name)
+        known = trace.tensor(now) if now is not None and written else None
+        if known and written and now is not None and known.node is not None and not known.is_leaf:
+            return Root(now, written, known.shape, _count(known.shape) == 1)
     return None
 
 
