@@ -17,7 +17,8 @@ PROGRAMS = Path(__file__).parents[2] / "resources" / "programs"
 def recorded(name: str) -> Trace:
     with gradviz.record() as recording:
         runpy.run_path(str(PROGRAMS / f"{name}.py"))
-    return recording.trace
+    trace: Trace = recording.trace
+    return trace
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def random_graph(seed: int) -> Graph:
     return Graph(cards, tuple(wires))
 
 
-def sampled(points: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def sampled(points: np.ndarray) -> np.ndarray:
     """Points densely along a chain of cubic curves."""
     t = np.linspace(0, 1, 24)[:, None]
     pieces = [
