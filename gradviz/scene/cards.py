@@ -253,16 +253,19 @@ def _result(moment: Moment, i: int, card: Card, box: Box, look: Look) -> Iterato
         stroke, line = theme.selection, 1.5
     yield Rect(x, y, w, h, theme.card, stroke, line, RADIUS, dash=dash, opacity=opacity)
     middle, room = x + w / 2, w - 10
-    yield from word(middle, y + 20, card.title, theme.text, room, size=13, weight=700, anchor="middle", opacity=opacity)
+    yield from word(middle, y + 19, card.title, theme.text, room, size=13, weight=700, anchor="middle", opacity=opacity)
     shown = moment.frame.value_data(card.tensor) if card.tensor is not None else None
-    text = scalar_text(shown) or card.detail
-    yield from word(middle, y + 38, text, theme.text_dim, room, size=11, anchor="middle", opacity=opacity)
+    number = scalar_text(shown)
+    if card.grid is not None and shown is not None and not number:
+        yield _grid(moment, card, shown, places.result_box(card, box), opacity)
+    else:
+        text = number or card.detail
+        yield from word(middle, y + 36, text, theme.text_dim, room, size=11, anchor="middle", opacity=opacity)
     seed = moment.seeds.get(card.tensor) if card.tensor is not None else None
-    if seed is not None and h >= 56:
+    if seed is not None and h >= places.SEEDED:
         grad = "∇ " + (scalar_text(seed[0]) or (values.shape_text(seed[0].shape) if seed[0] else "1"))
-        yield from word(
-            middle, y + 56, grad, theme.gradient, room, size=11, weight=600, anchor="middle", opacity=opacity
-        )
+        base = y + h - 11
+        yield from word(middle, base, grad, theme.gradient, room, size=11, weight=600, anchor="middle", opacity=opacity)
 
 
 def scalar_text(data: Data | None) -> str:
@@ -291,8 +294,9 @@ def _node(moment: Moment, i: int, card: Card, box: Box, look: Look) -> Iterator[
     kept = sum(s.kind in ("tensor", "packed") for s in moment.trace.nodes[node].saved)
     if kept and code != GONE:
         chip, width = saved_chip(right, y + h / 2, kept, theme, freed=moment.freed(node), opacity=opacity)
-        yield from chip
-        right -= width + 4
+        if text_width(card.title, 12) <= right - width - 4 - x - 12:
+            yield from chip
+            right -= width + 4
     detail = card.detail if h >= 36 else ""
     base = y + h / 2 + (-2 if detail else 4.5)
     yield from word(x + 10, base, card.title, ink, right - x - 12, size=12, weight=600, opacity=opacity)

@@ -6,7 +6,10 @@ from gradviz.graph.model import Card
 from gradviz.graph.sizes import HEADER, LEAF_HEADER, PADDING, PITCH, ROW, ROW_GAP, SLOT_LABEL
 from gradviz.scene.shapes import Box
 
-__all__ = ["HEADER", "PADDING", "PITCH", "grad_box", "row_box", "slot_top", "value_box"]
+__all__ = ["HEADER", "PADDING", "PITCH", "SEEDED", "grad_box", "result_box", "row_box", "slot_top", "value_box"]
+
+SEEDED = 56.0
+"""A root's card so high has room for its seed."""
 
 
 def _grid_height(card: Card, box: Box) -> float:
@@ -36,6 +39,15 @@ def grad_box(card: Card, box: Box) -> Box | None:
     if height < 4:
         return None
     return box[0] + 10, slot_top(card, box) + SLOT_LABEL, box[2] - 20, height
+
+
+def result_box(card: Card, box: Box) -> Box:
+    """Place of a root's value, between its name and its seed; centred."""
+    rows, columns = card.grid or (1, 1)
+    height = max(4.0, box[3] - LEAF_HEADER - SLOT_LABEL)
+    pitch = min(PITCH, (box[2] - 16) / columns, (height + 1) / rows)
+    width = pitch * columns - 1
+    return box[0] + (box[2] - width) / 2, box[1] + LEAF_HEADER, width + 1, pitch * rows - 1
 
 
 def row_box(box: Box, row: int) -> Box:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from gradviz.graph.model import Layout, Wire
 from gradviz.scene import heat
 from gradviz.scene.marks import ARROW, arrow, word
-from gradviz.scene.moment import DONE, FREED, GONE, HIDDEN, PENDING, PLANNED, RUNNING, Moment
+from gradviz.scene.moment import DONE, FAILED, FREED, GONE, HIDDEN, PENDING, PLANNED, RUNNING, Moment
 from gradviz.scene.shapes import Cells, Curve, Point, Rect, Shape
 from gradviz.scene.theme import mix
 from gradviz.trace.events import Data
@@ -69,8 +69,8 @@ def gradient_shapes(moment: Moment, layout: Layout, i: int, travel: Travel, *, o
             yield from _line(points, theme.gradient, LINE, opacity=opacity)
     elif travel.code == PLANNED:
         yield from _line(points, mix(theme.gradient, theme.canvas, 0.45), LINE, (4, 4), opacity)
-    elif travel.code in (PENDING, GONE):
-        yield from _line(points, theme.idle, 1.1, (1.2, 4.5), opacity * (0.55 if travel.code == PENDING else 0.3))
+    elif travel.code in (PENDING, GONE, FAILED):
+        yield from _line(points, theme.idle, 1.1, (1.2, 4.5), opacity * (0.3 if travel.code == GONE else 0.55))
 
 
 def travel_of(moment: Moment, wire: Wire) -> Travel | None:
@@ -115,12 +115,12 @@ def seed_of(moment: Moment, wire: Wire) -> Travel | None:
 
 
 def forward_rider(moment: Moment, layout: Layout, i: int, opacity: float) -> list[Shape]:
-    """Name and heat cells of the tensor on its wire. A leaf shows its own."""
+    """Name and heat cells of the tensor on its wire. Leaves and roots show their own."""
     wire = moment.graph.wires[i]
     center = layout.forward_label[i]
     if wire.tensor is None or not wire.forward or wire.label is None or np.isnan(center[0]):
         return []
-    if moment.graph.cards[wire.source].kind == "leaf":
+    if moment.graph.cards[wire.source].kind == "leaf" or moment.graph.cards[wire.target].kind == "result":
         return []
     data = moment.frame.value_data(wire.tensor)
     name = moment.trace.name(wire.tensor) or ""
@@ -134,9 +134,11 @@ def forward_rider(moment: Moment, layout: Layout, i: int, opacity: float) -> lis
 
 
 def gradient_rider(moment: Moment, layout: Layout, i: int, travel: Travel, opacity: float) -> list[Shape]:
-    """∇ and the heat cells of the gradient, where it stands or as it travels."""
+    """∇ and the heat cells of the gradient, where it stands or as it travels. A root tells the seed 1 itself."""
     wire = moment.graph.wires[i]
     if travel.data is None or travel.code not in (RUNNING, DONE, FREED):
+        return []
+    if not wire.edges and not travel.data.shape:
         return []
     points = route(layout.gradient_xy, layout.gradient_ptr, i)
     rest = layout.gradient_label[i]

@@ -65,7 +65,7 @@ def test_modes_show_their_half() -> None:
     assert "matmul" in forward
     assert "MmBackward0" not in forward
     assert "MmBackward0" in autograd
-    assert "AccumulateGrad" in autograd
+    assert "AccumulateGrad · w" in autograd
 
 
 def test_steps_outside_are_the_nearest_inside() -> None:
