@@ -57,14 +57,8 @@ def fault_card(trace: Trace, fault_id: int, language: str = "en") -> FaultCard:
     fact = words(fact_key, **fields) if known else words("fault.place", **fields)
     cause = words(f"fault.{code}.cause", **fields)
     fixes = tuple(_fix(trace, fault, kind, words) for kind in _FIXES.get(code, ("why",)))
-    return FaultCard(
-        words(f"fault.{code}.title", **fields),
-        fact,
-        cause,
-        _effect(trace, fault, words, language),
-        fixes,
-        fault.message,
-    )
+    title, effect = words(f"fault.{code}.title", **fields), _effect(trace, fault, words, language)
+    return FaultCard(title, fact, cause, effect, fixes, fault.message)
 
 
 def _known(template: str, fields: dict[str, object]) -> bool:

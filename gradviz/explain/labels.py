@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gradviz.trace import NotCaptured, Trace, number, shape_text, to_numpy
 from gradviz.trace.events import Backward, Data, Fault, Grad, NodeRan, Op, Saved, Value
@@ -88,10 +90,10 @@ def value_text(data: Data | None, limit: int = 6) -> str:
         except NotCaptured:
             return f"{shape_text(data.shape)} {data.dtype}"
     norm = f", ‖·‖ = {number(data.norm)}" if data.norm is not None else ""
-    return f"{shape_text(data.shape)}{norm}"
+    return f"[… {shape_text(data.shape)}{norm}]"
 
 
-def _nested(array: np.ndarray) -> str:  # type: ignore[type-arg]
+def _nested(array: npt.NDArray[Any]) -> str:
     if array.ndim:
         return "[" + ", ".join(_nested(part) for part in array) + "]"
     value = array.item()

@@ -229,6 +229,9 @@ class _Teller:
         return self.trace.nodes[node].name if leaf is None else tensor_label(self.trace, leaf)
 
     def _input(self, node: Node, edge: int) -> str:
+        op = self.trace.ops[node.op] if node.op is not None else None
+        if op is not None and len(op.nodes) == 1 and len(op.inputs) == len(node.edges):
+            return tensor_label(self.trace, op.inputs[edge])
         shipped = self.trace.rules.get(node.name)
         names = [name for group, _ in shipped.formulas for name in group.split(", ")] if shipped else []
         return names[edge] if len(names) == len(node.edges) else str(edge)

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from gradviz.explain.faults import fault_card
-from gradviz.explain.labels import joined, node_label, tensor_label, value_text
+from gradviz.explain.labels import node_label, tensor_label
 from gradviz.explain.why_grad import Story, none, number, twice
 from gradviz.explain.why_node import here, memory, when
 from gradviz.explain.why_tensor import changed, nan, not_requires, requires
 from gradviz.explain.words import Words
 from gradviz.trace import Trace
-
-__all__ = ["QUESTIONS", "Answer", "joined", "value_text", "why"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ def why(trace: Trace, step: int, target: str, question: str | None = None, langu
     words = Words(language)
     if not ident.isdigit() or not _exists(trace, kind, int(ident)):
         return Answer(words("why.q.unknown"), (words("why.unknown", target=target),), ())
-    if question not in QUESTIONS.get(kind, ()):
+    if question not in QUESTIONS.get(kind, ()) or (kind == "op" and not trace.ops[int(ident)].nodes):
         question = _likely(trace, step, kind, int(ident))
     name = _ask(story, kind, int(ident), question)
     jumps = dict.fromkeys(s for s in story.steps if s != step or kind == "fault")

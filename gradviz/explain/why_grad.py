@@ -39,7 +39,7 @@ class Story:
 
 
 def none(story: Story, tensor: int) -> None:
-    """Causes in order: not a leaf, flag off, flag on too late, no pass yet, set to None, not there yet, never reached."""
+    """Causes in order: no leaf, flag off or on too late, no pass, set to None, not there yet, never reached."""
     trace, step, name = story.trace, story.step, tensor_label(story.trace, tensor)
     told = trace.tensor(tensor, step)
     held = trace.at(step).grad_data(tensor)
@@ -87,21 +87,27 @@ def _unreached(story: Story, tensor: int, name: str) -> None:
         at = next(s for s, i in zip(history.steps, history.indexes, strict=True) if trace.events[i] is event)
         later = [p for p in passes if trace.pass_step.view[p.id] > at]
         if not later:
-            return story.say("none.zeroed", at, name=name, step=at)
+            story.say("none.zeroed", at, name=name, step=at)
+            return
     if not passes:
-        return story.say("none.no_pass")
+        story.say("none.no_pass")
+        return
     last = passes[-1]
     planned = any(trace.nodes[n].leaf == tensor for n in last.planned if n < len(trace.nodes))
     fault = next((f for f in trace.faults if f.within == last.id and trace.fault_step.view[f.id] <= step), None)
     if planned and fault is not None:
         at = int(trace.fault_step.view[fault.id])
-        return story.say("none.failed", at, name=name, step=at)
+        story.say("none.failed", at, name=name, step=at)
+        return
     if planned and last.call == "backward":
-        return story.say("none.waiting", int(trace.pass_step.view[last.id]), name=name)
+        story.say("none.waiting", int(trace.pass_step.view[last.id]), name=name)
+        return
     if last.call == "grad":
-        return story.say("none.grad_call", int(trace.pass_step.view[last.id]), name=name)
+        story.say("none.grad_call", int(trace.pass_step.view[last.id]), name=name)
+        return
     if last.inputs is not None and tensor not in last.inputs:
-        return story.say("none.inputs", int(trace.pass_step.view[last.id]))
+        story.say("none.inputs", int(trace.pass_step.view[last.id]))
+        return
     _cut(story, tensor, name, int(trace.pass_step.view[last.id]))
 
 
@@ -117,7 +123,8 @@ def _cut(story: Story, tensor: int, name: str, began: int) -> None:
         used = True
         if op.untracked in ("detached", "no_grad", "inference_mode", "not_differentiable"):
             line = op.span[1] if op.span else "?"
-            return story.say("none.cut", at, name=name, op=op.name, line=line, reason=story.reason(op.untracked))
+            story.say("none.cut", at, name=name, op=op.name, line=line, reason=story.reason(op.untracked))
+            return
         reached.update(op.outputs)
     story.say("none.unreached" if used else "none.unused", began, name=name)
 
@@ -127,7 +134,8 @@ def number(story: Story, tensor: int) -> None:
     name = tensor_label(story.trace, tensor)
     rows = ledger(story.trace, tensor, None, story.step, story.language)
     if story.trace.at(story.step).grad_data(tensor) is None:
-        return story.say("number.none", name=name)
+        story.say("number.none", name=name)
+        return
     element = () if _scalar(story.trace, tensor, story.step) else None
     if element is not None:
         rows = ledger(story.trace, tensor, element, story.step, story.language)
@@ -154,14 +162,14 @@ def _since_reset(rows: list[LedgerRow]) -> list[LedgerRow]:
     """The rows from the last zeroing or assignment on; before it they no longer matter."""
     resets = [i for i, row in enumerate(rows) if row.cause in ("zero", "none", "assign")]
     kept = rows[resets[-1] :] if resets else rows
-    return [row for row in kept if row.cause != "none"]
+    return [row for row in kept if row.cause not in ("none", "unreached")]
 
 
 def twice(story: Story, tensor: int) -> None:
     """Contributions since the last reset, and several edges of one pass that end there."""
     trace, name = story.trace, tensor_label(story.trace, tensor)
     rows = [r for r in _since_reset(ledger(trace, tensor, None, story.step, story.language)) if r.amount is not None]
-    key = "twice.many" if len(rows) > 1 else "twice.once"
+    key = f"twice.{('zero', 'once', 'many')[min(len(rows), 2)]}"
     story.say(key, *(row.step for row in rows[-MOST_ROWS:]), name=name, count=len(rows))
     last = rows[-1].pass_id if rows else None
     arrivals = _way(trace, trace.passes[last], tensor)[1] if last is not None else 0

@@ -83,11 +83,14 @@ def here(story: Story, node: int) -> None:
     trace, told = story.trace, story.trace.nodes[node]
     born = int(trace.node_step.view[node])
     if told.leaf is not None:
-        return story.say("here.leaf", born, leaf=tensor_label(trace, told.leaf))
+        story.say("here.leaf", born, leaf=tensor_label(trace, told.leaf))
+        return
     if told.parent is not None:
         story.say("here.parent", born, parent=node_label(trace, told.parent))
     if told.op is None:
-        return None if told.parent is not None else story.say("here.unseen")
+        if told.parent is None:
+            story.say("here.unseen")
+        return
     op = trace.ops[told.op]
     line = op.span[1] if op.span else "?"
     story.say("here.op", born, op=op.name, line=line, step=born, text=sentence(op.text) or op.func)
@@ -101,11 +104,13 @@ def memory(story: Story, node: int) -> None:
     trace, told, name = story.trace, story.trace.nodes[node], node_label(story.trace, node)
     kept = [s for s in told.saved if s.kind in ("tensor", "packed")]
     if not kept:
-        return story.say("memory.none", name=name)
+        story.say("memory.none", name=name)
+        return
     freed = trace.freed_step.view[trace.freed_node.view == node]
     freed = freed[freed <= story.step]
     if len(freed):
-        return story.say("memory.freed", int(freed[-1]), name=name, step=int(freed[-1]))
+        story.say("memory.freed", int(freed[-1]), name=name, step=int(freed[-1]))
+        return
     total = f"{sum(s.bytes for s in kept):,}"
     story.say("memory.held", name=name, saved=story.join([s.name for s in kept]), bytes=total)
     runs = [s for s in trace.runs(node) if s <= story.step]

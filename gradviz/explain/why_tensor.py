@@ -16,17 +16,20 @@ def requires(story: Story, tensor: int) -> None:
     told = trace.tensor(tensor, story.step) or trace.tensor(tensor)
     if told is None or not told.requires_grad:
         story.say("requires.no", name=name)
-        return not_requires(story, tensor)
+        not_requires(story, tensor)
+        return
     if told.is_leaf or told.node is None:
-        return story.say("requires.leaf", *_made(trace, told.op), name=name)
+        story.say("requires.leaf", *_made(trace, told.op), name=name)
+        return
     chain, leaf = _chain(trace, told.node)
     if leaf is None:
-        return story.say("requires.unknown", node=node_label(trace, told.node))
+        story.say("requires.unknown", node=node_label(trace, told.node))
+        return
     names = [name, *(short_node(trace.nodes[n].name) for n in chain), tensor_label(trace, leaf)]
     if len(names) > MOST_NAMES:
         names = [*names[: MOST_NAMES // 2], "…", *names[-MOST_NAMES // 2 :]]
     steps = [int(trace.node_step.view[n]) for n in (chain[0], chain[-1])]
-    return story.say("requires.chain", *steps, leaf=tensor_label(trace, leaf), chain=" ← ".join(names))
+    story.say("requires.chain", *steps, leaf=tensor_label(trace, leaf), chain=" ← ".join(names))
 
 
 def _made(trace: Trace, op: int | None) -> tuple[int, ...]:
@@ -55,18 +58,20 @@ def not_requires(story: Story, tensor: int) -> None:
     trace, name = story.trace, tensor_label(story.trace, tensor)
     told = trace.tensor(tensor, story.step) or trace.tensor(tensor)
     if told is not None and told.requires_grad:
-        return story.say("not_requires.yes", name=name)
+        story.say("not_requires.yes", name=name)
+        return
     if told is None or told.op is None or told.op >= len(trace.ops):
-        return story.say("not_requires.there", name=name)
+        story.say("not_requires.there", name=name)
+        return
     op, jumps = trace.ops[told.op], _made(trace, told.op)
     if not told.dtype.startswith(("float", "bfloat", "complex")):
-        return story.say("not_requires.dtype", *jumps, name=name, dtype=told.dtype)
+        story.say("not_requires.dtype", *jumps, name=name, dtype=told.dtype)
+        return
     if op.inputs and op.untracked is not None:
         line = op.span[1] if op.span else "?"
-        return story.say(
-            "not_requires.cut", *jumps, name=name, op=op.name, line=line, reason=story.reason(op.untracked)
-        )
-    return story.say("not_requires.made", *jumps, name=name, op=op.name)
+        story.say("not_requires.cut", *jumps, name=name, op=op.name, line=line, reason=story.reason(op.untracked))
+        return
+    story.say("not_requires.made", *jumps, name=name, op=op.name)
 
 
 # ---- NaN and infinity
@@ -82,7 +87,8 @@ def nan(story: Story, tensor: int, node: int | None = None) -> None:
         name, run = node_label(trace, node), frame.run(node)
         found = [d for d in (run.gin + run.gout if run else ()) if d is not None and d.nan + d.inf]
     if not found:
-        return story.say("nan.clean", name=name)
+        story.say("nan.clean", name=name)
+        return
     story.say("nan.value", name=name, nan=f"{found[0].nan:,}", inf=f"{found[0].inf:,}")
     _first(story)
 
@@ -100,9 +106,8 @@ def _first(story: Story) -> None:
             if any(d is not None and d.nan for d in event.gout):
                 story.say("nan.product")
             return
-        if isinstance(event, Value) and _bad((event.data,)):
-            if _told_of_op(story, step):
-                return
+        if isinstance(event, Value) and _bad((event.data,)) and _told_of_op(story, step):
+            return
 
 
 def _told_of_op(story: Story, step: int) -> bool:
@@ -136,8 +141,9 @@ def changed(story: Story, tensor: int) -> None:
         return
     story.say("changed.never", name=name)
     grad, event = trace.at(story.step).grad_data(tensor), trace.at(story.step).grad_event(tensor)
-    if grad is None:
+    told = trace.tensor(tensor, story.step)
+    if grad is None and told is not None and told.is_leaf and told.requires_grad:
         story.say("changed.grad_none", name=name)
-    elif isinstance(event, Grad) and grad.norm == 0 and not grad.nan + grad.inf:
+    elif grad is not None and isinstance(event, Grad) and grad.norm == 0 and not grad.nan + grad.inf:
         story.say("changed.grad_zero", name=name)
     story.say("changed.backward")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 LANGUAGES: tuple[str, ...] = ("en", "zh")
 DEFAULT = "en"
@@ -45,7 +45,7 @@ class Words:
     """The sentences of one language; the same object for the same language. What it lacks is said in English, and
     what English lacks as the key itself."""
 
-    _made: dict[str, Words] = {}
+    _made: ClassVar[dict[str, Words]] = {}
     language: str
 
     def __new__(cls, language: str = DEFAULT) -> Words:
