@@ -14,6 +14,7 @@ from gradviz.recorder.plan import plan
 from gradviz.recorder.snapshot import fit
 from gradviz.recorder.source import Site
 from gradviz.recorder.tensors import Entry
+from gradviz.recorder.warns import badness
 from gradviz.trace.events import Backward as BackwardEvent
 from gradviz.trace.events import BackwardEnded, Data, Event, Freed, Grad, NodeRan, NodeStarted, Value
 
@@ -441,6 +442,11 @@ class Passes:
         elif waiting:
             waiting[:] = [event for event in waiting if event is not begun.event]
         journal.ran(NodeRan(run.id, tag.id, begun.gin, fit(gout), begun.gin_before, None, core.thread()))
+        now = max([badness(d) for d in gout], default=0)
+        if now:
+            before = max([badness(d) for d in begun.gin], default=0)
+            for event in core.warns.gradient_not_finite(before, now, tag.name, tag.id, run.id):
+                journal.write(event)
         run.done.add(tag.id)
         run.last = tag
         for event in begun.retained:
@@ -470,6 +476,7 @@ class Passes:
         seen = None if grad is None else core.tensors.find(grad)
         number = None if seen is None else seen.id
         if added is not None:
+            leaf.reached = True
             core.journal.write(Grad(leaf.id, "accumulate", begun.before, added, after, run.id, tag.id, number))
         if begun.mid and final != after:
             core.journal.write(Grad(leaf.id, "hook", after, None, final, run.id, tag.id, number))

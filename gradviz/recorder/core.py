@@ -15,6 +15,7 @@ from gradviz.recorder.rules import rule
 from gradviz.recorder.snapshot import Snapshots
 from gradviz.recorder.source import Sources
 from gradviz.recorder.tensors import Entry, Tensors
+from gradviz.recorder.warns import Warns
 from gradviz.trace.events import Event
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Core:
         self.nodes.tensors = self.tensors
         self.faults = Faults(self)
         self.local = _Local()
+        self.warns = Warns(self)
         self.tasks: dict[int, Pass] = {}
         self.passes: list[tuple[int, str]] = []
         """Line and text of each pass so far."""

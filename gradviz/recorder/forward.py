@@ -10,6 +10,7 @@ from torch.overrides import TorchFunctionMode
 
 from gradviz.recorder.classify import Kind, classify, names
 from gradviz.recorder.core import Core, Off, tracing
+from gradviz.recorder.snapshot import is_wrapped
 from gradviz.recorder.source import Site
 from gradviz.recorder.tensors import Entry
 from gradviz.trace.events import Event, Grad, Node, Op, Warn
@@ -186,6 +187,7 @@ class Forward:
         if kind == Kind.SILENT:
             written += [pair for pair in self._silent(func, args, kwargs, inputs) if pair not in written]
         batch: list[Event] = []
+        bad = max([e.bad for _, e in inputs], default=0)
         within, node = core.where()
         core.nodes.within, core.nodes.parent = within, None if node is None else node.id
         blank = "empty" in getattr(func, "__name__", "")
@@ -227,9 +229,32 @@ class Forward:
                     quiet,
                 )
             )
+            batch += self._suspicions(name, inputs, made, written, bad, site, custom)
             self._count += 1
         for event in batch:
             core.journal.write(event)
+
+    def _suspicions(
+        self, name: str, inputs: _Seen, made: list[Any], written: _Seen, bad: int, site: Site | None, custom: bool
+    ) -> list[Event]:
+        """Warnings about what this operation did."""
+        core, op = self.core, self._count
+        find = core.tensors.find
+        results = [e for t in made if (e := find(t)) is not None] + [e for _, e in written]
+        worst = max(results, key=lambda e: e.bad, default=None)
+        found: list[Event] = []
+        if worst is not None:
+            found += core.warns.not_finite(bad, worst.bad, site, op=op, tensor=worst.id)
+        found += core.warns.loss(name, [e for _, e in inputs], site, op)
+        if custom:
+            for tensor, entry in written:
+                if entry.requires_grad and not entry.is_leaf and not any(t is tensor for t in made):
+                    tag = None if tensor.grad_fn is None else core.nodes.tag(tensor.grad_fn)
+                    if tag is None or not tag.custom:
+                        found += core.warns.not_marked_dirty(entry, site, op)
+        if any(is_wrapped(t) for t in made):
+            found += core.warns.unseen("What runs inside a torch.func transform or vmap has no values to show.", site)
+        return found
 
     def _outputs(
         self, returned: list[Any], written: _Seen, batch: list[Event], site: Site | None, blank: bool

@@ -11,6 +11,7 @@ import platform
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -77,6 +78,7 @@ class Recorder:
         self._patch(
             torch.overrides, "has_torch_function", modules.has_torch_function(torch.overrides.has_torch_function)
         )
+        self._patch(warnings, "showwarning", self.core.warns.showing(warnings.showwarning))
         _watch_forks()
         _running.append(self)
         push_mode(self._mode)
@@ -183,8 +185,21 @@ class Recorder:
                             self._bind(path, parameter, batch, unseen)
                             self._bind(f"{name}.{path}", parameter, batch, unseen)
                 core.journal.write_all(batch)
+                self.unreached(namespace)
         except Exception as error:
             core.problem("names", error)
+
+    def unreached(self, namespace: dict[str, Any]) -> None:
+        """Warn of the parameters of a module that no pass has reached though some of its others were."""
+        core = self.core
+        for name, value in list(namespace.items()):
+            if name.startswith("_") or not isinstance(value, torch.nn.Module):
+                continue
+            found = [(path, core.tensors.find(p)) for path, p in value.named_parameters() if p.requires_grad]
+            if any(entry is not None and entry.reached for _, entry in found):
+                for path, entry in found:
+                    if entry is not None and not entry.reached:
+                        core.journal.write_all(core.warns.unreached(entry, f"{name}.{path}"))
 
     def _bind(self, name: str, tensor: Any, batch: list[Event], unseen: bool) -> None:
         tensors = self.core.tensors

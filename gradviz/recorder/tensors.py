@@ -43,6 +43,7 @@ class Entry:
     """What is known of one live tensor object."""
 
     __slots__ = (
+        "bad",
         "grad",
         "grad_known",
         "grad_of",
@@ -52,6 +53,7 @@ class Entry:
         "node",
         "op",
         "output_nr",
+        "reached",
         "ref",
         "requires_grad",
         "retains",
@@ -60,6 +62,7 @@ class Entry:
         "stale",
         "store",
         "version",
+        "warned",
     )
 
     def __init__(self, ident: int, ref: Any) -> None:
@@ -80,6 +83,11 @@ class Entry:
         self.op: int | None = None
         self.site: Site | None = None
         self.shape: tuple[int, ...] = ()
+        self.bad = 0
+        """The worst that its content holds: see `warns.badness`."""
+        self.reached = False
+        """A pass has brought it a gradient."""
+        self.warned = False
 
 
 class _Ref(weakref.ref):  # type: ignore[type-arg]
@@ -180,6 +188,7 @@ class Tensors:
         if self._snapshots.reads and not tensor.is_meta:
             blank = entry.store is not None and entry.store.blank
             data = missing(tensor, "uninitialised") if blank else self._snapshots.of(tensor)
+            entry.bad = 2 if data.nan else 1 if data.inf else 0
             batch.append(Value(entry.id, data, entry.version))
 
     def node_again(self, entry: Entry, tensor: Any, batch: list[Event], op: int | None) -> None:

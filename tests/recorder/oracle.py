@@ -43,6 +43,7 @@ def patches() -> tuple[Any, ...]:
         torch.autograd.Function.__dict__["apply"],
         threading.Thread.start,
         torch.overrides.has_torch_function,
+        warnings.showwarning,
         tuple(_OVERRIDES._get_current_function_mode_stack()),
     )
 
