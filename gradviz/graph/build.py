@@ -63,7 +63,7 @@ def _autograd(trace: Trace) -> tuple[list[Card], list[Wire]]:
         name = trace.name(node.leaf) if node.leaf is not None else None
         title = sizes.elide(f"{node.name} · {name}" if name else node.name)
         shape = shape_text(node.inputs[0][0]) if node.inputs else ""
-        width, height = sizes.op_size(title, shape, [])
+        width, height = sizes.node_size(title)
         born = int(trace.node_step.view[node.id])
         cards.append(
             Card(

@@ -38,6 +38,11 @@ def op_size(title: str, detail: str, rows: list[str]) -> tuple[float, float]:
     return max(96.0, width), height
 
 
+def node_size(title: str) -> tuple[float, float]:
+    """Width and height of a grad_fn node's card in the Autograd view: name, chip of what it keeps, sign."""
+    return max(96.0, text_width(title, 12) + 70), 40.0
+
+
 def grid_of(shape: tuple[int, ...]) -> tuple[int, int] | None:
     """Rows and columns of single cells for at most two dimensions and eight by eight elements, else None."""
     if len(shape) > 2 or any(size > CELLS or size == 0 for size in shape):

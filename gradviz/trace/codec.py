@@ -238,5 +238,7 @@ def check_header(event: object) -> Header:
         raise TraceError("This file does not begin with a recording header, so it is not a gradviz recording.")
     if event.format[0] > FORMAT[0]:
         have, can = ".".join(map(str, event.format)), ".".join(map(str, FORMAT))
-        raise TraceError(f"This recording has format {have} and this gradviz reads up to {can}: a newer gradviz made it.")
+        raise TraceError(
+            f"This recording has format {have} and this gradviz reads up to {can}: a newer gradviz made it."
+        )
     return event

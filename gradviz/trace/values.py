@@ -104,7 +104,7 @@ def _dense(data: Data) -> Array:
 
 
 def thumbnail(data: Data) -> Array | None:
-    """A (rows, columns) float32 picture of the content: the exact one where it is kept and 2-D or less, else block means."""
+    """A (rows, columns) float32 picture of the content: its own elements where they are kept, else block means."""
     if data.thumb is not None and data.thumb_shape is not None:
         rows, columns = data.thumb_shape
         if rows * columns * 4 == len(data.thumb):

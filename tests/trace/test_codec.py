@@ -122,7 +122,9 @@ def frame_of(*items: object) -> bytes:
 def test_an_unknown_kind_is_kept_as_opaque_and_an_unknown_field_is_ignored() -> None:
     later = {"kind": "header", "format": [1, 9], "surprise": {"a": [1]}}
     decoder = Decoder()
-    got = decoder.feed(frame_of(later, {"kind": "hologram", "depth": 3}, {"kind": "output", "text": "hi", "loud": True}))
+    got = decoder.feed(
+        frame_of(later, {"kind": "hologram", "depth": 3}, {"kind": "output", "text": "hi", "loud": True})
+    )
     assert decoder.damage is None
     assert isinstance(got[0], Header)
     assert isinstance(got[1], Opaque)

@@ -131,7 +131,9 @@ def test_all_grad_writes_of_one_line_are_one_step() -> None:
     def write(tensor: int, line: int) -> Grad:
         return Grad(tensor, "zero", before=data(1), after=data(0), span=(0, line, 0, line, 9))
 
-    trace = Trace([Header(), Cell(0, 0), write(0, 3), Op(0, "zero_", writes=(5,), quiet=True), write(1, 3), write(0, 4)])
+    trace = Trace(
+        [Header(), Cell(0, 0), write(0, 3), Op(0, "zero_", writes=(5,), quiet=True), write(1, 3), write(0, 4)]
+    )
     assert trace.steps == 2
     trace.extend([Op(1, "ones", outputs=(6,)), write(0, 4), Cell(1, 0), write(0, 4)])
     assert trace.steps == 5

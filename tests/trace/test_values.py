@@ -39,7 +39,9 @@ def test_a_zero_dimensional_and_an_empty_tensor() -> None:
 
 
 def test_sparse_comes_out_dense_and_repeated_indices_add() -> None:
-    sparse = torch.sparse_coo_tensor(torch.tensor([[1, 1, 0], [0, 0, 2]]), torch.tensor([1.0, 2.0, 4.0]), (2, 3), check_invariants=True)
+    sparse = torch.sparse_coo_tensor(
+        torch.tensor([[1, 1, 0], [0, 0, 2]]), torch.tensor([1.0, 2.0, 4.0]), (2, 3), check_invariants=True
+    )
     parts = (data_of(sparse._indices()), data_of(sparse._values()))
     dense = to_numpy(Data((2, 3), "float32", layout="sparse_coo", parts=parts))
     np.testing.assert_array_equal(dense, sparse.to_dense().numpy())
@@ -69,7 +71,16 @@ def test_thumbnail() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.0, "0"), (-0.0, "0"), (1.0, "1"), (0.26612, "0.2661"), (1e-7, "1e-7"), (1234567.0, "1.23e6"), (float("nan"), "nan"), (float("-inf"), "-inf")],
+    [
+        (0.0, "0"),
+        (-0.0, "0"),
+        (1.0, "1"),
+        (0.26612, "0.2661"),
+        (1e-7, "1e-7"),
+        (1234567.0, "1.23e6"),
+        (float("nan"), "nan"),
+        (float("-inf"), "-inf"),
+    ],
 )
 def test_numbers_as_people_read_them(value: float, text: str) -> None:
     assert number(value) == text
