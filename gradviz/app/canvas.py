@@ -27,7 +27,7 @@ from gradviz.graph.model import Graph, Layout
 from gradviz.player.view import ViewState
 from gradviz.scene.compose import Composer, Scene
 from gradviz.scene.describe import told
-from gradviz.scene.moment import find_card
+from gradviz.scene.moment import HIDDEN, find_card
 from gradviz.scene.shapes import Box
 from gradviz.scene.theme import load_theme
 from gradviz.scene.walk import neighbour
@@ -334,7 +334,7 @@ class Canvas(QWidget):
         key = self.composer.pick(x, y, slack=3.0 / self.eye.scale)
         scene = self.scene()
         card = scene.moment.card(key) if scene and key else None
-        if scene is None or card is None or self.composer.graph.cards[card].born > self.session.view.step:
+        if scene is None or card is None or scene.moment.codes[card] == HIDDEN:
             return None
         return key
 

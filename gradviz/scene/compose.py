@@ -170,7 +170,7 @@ class Scene:
         if code == HIDDEN and len(moment.graph.cards) > GHOST_PLACES:
             return ()
         now = moment.now == i
-        newborn = now and moment.motion < 1.0 and moment.graph.cards[i].born == moment.frame.step
+        newborn = now and moment.motion < 1.0 and moment.index.born[i] == moment.frame.step
         opacity = 0.2 + 0.8 * ease(moment.motion) if newborn else 1.0
         opacity *= FAINT if self.composer.tentative(i) else 1.0
         look = Look(code, now, self._chosen == i, self._hover == i, i in moment.lit, i in self.composer.hits, opacity)

@@ -35,6 +35,8 @@ class GraphIndex:
     node_ids: npt.NDArray[np.int64]
     source: npt.NDArray[np.int64]
     target: npt.NDArray[np.int64]
+    results: tuple[int, ...]
+    """Cards of roots."""
 
     @classmethod
     def of(cls, graph: Graph) -> GraphIndex:
@@ -42,13 +44,33 @@ class GraphIndex:
         cards, wires = graph.cards, graph.wires
         ptr = np.zeros(len(cards) + 1, np.int64)
         ptr[1:] = np.cumsum(np.fromiter((len(card.nodes) for card in cards), np.int64, len(cards)))
+        source = np.fromiter((wire.source for wire in wires), np.int64, len(wires))
+        target = np.fromiter((wire.target for wire in wires), np.int64, len(wires))
         return cls(
-            np.fromiter((card.born for card in cards), np.int64, len(cards)),
+            _births(graph, source, target),
             ptr,
             np.fromiter(chain.from_iterable(card.nodes for card in cards), np.int64, int(ptr[-1])),
-            np.fromiter((wire.source for wire in wires), np.int64, len(wires)),
-            np.fromiter((wire.target for wire in wires), np.int64, len(wires)),
+            source,
+            target,
+            tuple(i for i, card in enumerate(cards) if card.kind == "result" and card.tensor is not None),
         )
+
+
+def _births(graph: Graph, source: npt.NDArray[np.int64], target: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """First step at which each card is shown: a leaf shown again for a later graph comes with its first user."""
+    born = np.fromiter((card.born for card in graph.cards), np.int64, len(graph.cards))
+    seen: set[int] = set()
+    again = np.zeros(len(born), np.bool_)
+    for i, card in enumerate(graph.cards):
+        if card.kind == "leaf" and card.tensor is not None:
+            again[i] = card.tensor in seen
+            seen.add(card.tensor)
+    if again.any():
+        used = np.full(len(born), np.iinfo(np.int64).max)
+        np.minimum.at(used, source, born[target])
+        late = again & (used < np.iinfo(np.int64).max)
+        born[late] = np.maximum(born[late], used[late])
+    return born
 
 
 class Moment:
@@ -86,8 +108,18 @@ class Moment:
         if some.any():
             telling = _TELLING[self.node_codes[self._ids]]
             codes[some] = _CODE[np.maximum.reduceat(telling, starts[some])]
+        for i in index.results:
+            node = self._maker(i)
+            if node is not None and self.node_code(node) == GONE:
+                codes[i] = GONE
         codes[index.born > self.frame.step] = HIDDEN
         return codes
+
+    def _maker(self, card: int) -> int | None:
+        """The node that made the tensor of a root's card."""
+        tensor = self.graph.cards[card].tensor
+        known = self.trace.tensor(tensor, self.frame.step) if tensor is not None else None
+        return known.node if known is not None else None
 
     @cached_property
     def _ids(self) -> npt.NDArray[np.int64]:

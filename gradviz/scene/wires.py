@@ -105,6 +105,8 @@ def seed_of(moment: Moment, wire: Wire) -> Travel | None:
         return None
     if target.tensor not in moment.seeds:
         return None
+    if moment.codes[wire.target] == GONE:
+        return Travel(GONE)
     data, _ = moment.seeds[target.tensor]
     seed = moment.seed
     now = seed is not None and target.tensor in seed.tensors
