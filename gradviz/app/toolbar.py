@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QAction, QStandardItem, QStandardItemModel
+from PySide6.QtGui import QAction, QResizeEvent, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QMenu, QToolButton, QWidget
 
 from gradviz.actions import BY_ID
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from gradviz.app.commands import Commands
 
 HEIGHT = 56
+WIDE = 1440
+"""Below this width the step and play buttons show their signs only, so that nothing else is cut."""
 DEVICE_ROLE = int(Qt.ItemDataRole.UserRole)
 
 
@@ -91,6 +93,13 @@ class Toolbar(Panel):
         self.language_button = self._button("view.language", "plain")
         self.language_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         self.begin()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        style = Qt.ToolButtonStyle
+        both = style.ToolButtonTextBesideIcon if event.size().width() >= WIDE else style.ToolButtonIconOnly
+        for button in (self.previous, self.play, self.next):
+            button.setToolButtonStyle(both)
+        super().resizeEvent(event)
 
     # ---- parts
 
