@@ -104,6 +104,7 @@ class Canvas(QWidget):
             self._fresh = not graph.cards
         else:
             self._hold(old, self.composer)
+            self._make_room()
         self.minimap.setVisible(len(graph.cards) > MINIMAP_FROM)
         self.minimap.refresh()
         if len(graph.cards) > CROWD:
@@ -203,6 +204,13 @@ class Canvas(QWidget):
         first = self.composer.layout.boxes[0]
         near = fitted((x, float(first[1]), min(w, room[2] / READABLE), float(first[3])), room, READABLE, READABLE)
         self._see(near)
+
+    def _make_room(self) -> None:
+        """What has grown glides into view whole, as long as nobody has chosen another view and it stays readable."""
+        if self.composer is not None and not self._touched:
+            whole = fitted(self.composer.layout.bounds, self.room())
+            if whole.scale >= READABLE:
+                self._go(whole)
 
     def _hold(self, old: Composer, new: Composer) -> None:
         """Keep the card next to the place that a person looks at where it is on the screen."""
