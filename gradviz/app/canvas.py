@@ -99,7 +99,8 @@ class Canvas(QWidget):
         self.composer.provisional = provisional
         self._levels.forget()
         self._scene = None
-        if self._fresh or old is None or not old.graph.cards:
+        beginning = not self._touched and self.session.view.step == 0
+        if self._fresh or beginning or old is None or old.graph.mode != graph.mode or not old.graph.cards:
             self.first_view()
             self._fresh = not graph.cards
         else:
@@ -191,19 +192,24 @@ class Canvas(QWidget):
             self._go(revealed(self.eye, box, self.room()), glide=glide)
 
     def first_view(self) -> None:
-        """Everything if it can be read so, else its beginning at a size that can."""
-        if self.composer is None or not self.composer.graph.cards:
+        """The graph of this step (several iterations are several graphs) if it can be read whole, else a part that can:
+        around the card where the step happens, or its beginning."""
+        scene = self.scene()
+        if scene is None or not scene.moment.graph.cards:
             return
-        room = self.room()
-        whole = fitted(self.composer.layout.bounds, room)
         self._touched = False
+        room, now = self.room(), scene.moment.now
+        card = scene.moment.graph.cards[now or 0]
+        region = scene.composer.regions[card.generation]
+        whole = fitted(region, room)
         if whole.scale >= READABLE:
             self._see(whole)
             return
-        x, _, w, _ = self.composer.layout.bounds
-        first = self.composer.layout.boxes[0]
-        near = fitted((x, float(first[1]), min(w, room[2] / READABLE), float(first[3])), room, READABLE, READABLE)
-        self._see(near)
+        x, y, w, h = scene.far.boxes[now or 0].tolist()
+        if now is None:
+            w = min(region[2], room[2] / READABLE)
+            x = region[0]
+        self._see(fitted((x, y, w, h), room, READABLE, READABLE))
 
     def _make_room(self) -> None:
         """What has grown glides into view whole, as long as nobody has chosen another view and it stays readable."""
@@ -281,8 +287,16 @@ class Canvas(QWidget):
         scene = self.scene()
         if scene is None or scene.moment.now is None:
             return
-        key = scene.moment.graph.cards[scene.moment.now].key
-        self.reveal(key)
+        room, now = self.room(), scene.moment.now
+        target = self._glide[1] if self._glide else self.eye
+        x, y, w, h = scene.far.boxes[now].tolist()
+        if revealed(target, (x, y, w, h), room) == target:
+            return
+        region = scene.composer.regions[scene.moment.graph.cards[now].generation]
+        if region[2] * target.scale <= room[2] and region[3] * target.scale <= room[3]:
+            self._go(revealed(target, region, room))
+        else:
+            self._go(fitted((x, y, w, h), room, target.scale, target.scale))
 
     def _name(self) -> None:
         """Tell screen readers what is here."""

@@ -64,7 +64,7 @@ def revealed(eye: Eye, box: Box, room: Box) -> Eye:
     rx, ry, rw, rh = room
     dx = _shift(x, w, rx, rw)
     dy = _shift(y, h, ry, rh)
-    return eye.moved(dx, dy)
+    return eye.moved(dx, dy) if dx or dy else eye
 
 
 def _shift(start: float, size: float, room: float, length: float) -> float:

@@ -57,6 +57,17 @@ class Composer:
         """Whether a card's place may still change."""
         return self.provisional is not None and card >= self.provisional
 
+    @cached_property
+    def regions(self) -> dict[int, Box]:
+        """The box around each generation of the graph."""
+        generation = np.fromiter((card.generation for card in self.graph.cards), np.int64, len(self.graph.cards))
+        found: dict[int, Box] = {}
+        for number in np.unique(generation).tolist():
+            mine = generation == number
+            x, y = self.far.boxes[mine, :2].min(0).tolist()
+            found[number] = (x, y, float(self.far.right[mine].max()) - x, float(self.far.bottom[mine].max()) - y)
+        return found
+
     def recolor(self, theme: Theme) -> None:
         """Go on in another theme."""
         if theme is not self.theme:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
@@ -193,6 +195,20 @@ def test_a_card_out_of_view_is_brought_in_by_its_step(canvas: Canvas) -> None:
     assert not canvas.rect().contains(middle(canvas, "result:6"))
     canvas.session.update(step=8)
     assert canvas.rect().contains(middle(canvas, "result:6"))
+
+
+def test_stepping_into_the_next_graph_shows_it_whole(canvas: Canvas) -> None:
+    graph, layout = placed()
+    later = tuple(replace(card, generation=1 if i > 1 else 0) for i, card in enumerate(graph.cards))
+    canvas.set_graph(replace(graph, cards=later), layout)
+    canvas.session.update(step=1)
+    canvas.zoom(1.0)
+    canvas.pan(-600.0, -700.0)
+    canvas.session.update(step=8)
+    for card in later[2:]:
+        place = canvas.anchor(card.key)
+        assert place is not None
+        assert canvas.rect().contains(place), card.key
 
 
 def test_double_click_unfolds_a_fold_and_opens_a_card(canvas: Canvas, qtbot: QtBot) -> None:
