@@ -158,28 +158,9 @@ HELPERS: dict[str, Any] = {
 
 Case = tuple[str, Callable[..., Any], tuple[Any, ...]]
 UNARY = (
-    "exp", "exp2", "expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sigmoid", "erf", "abs", "sign", "round", "floor",
-    "ceil", "relu", "atan",
+    "exp", "exp2", "expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sigmoid", "erf", "abs", "sign", "round",
+    "floor", "ceil", "relu", "atan",
 )  # fmt: skip
-    "exp",
-    "exp2",
-    "expm1",
-    "sin",
-    "cos",
-    "tan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "sigmoid",
-    "erf",
-    "abs",
-    "sign",
-    "round",
-    "floor",
-    "ceil",
-    "relu",
-    "atan",
-]
 POSITIVE = ["log", "log1p", "log2", "log10", "sqrt", "rsqrt", "reciprocal"]
 NAMES = {"log1p": "Log1P"}
 index = torch.tensor([0, 2, 2, 1])
@@ -254,6 +235,7 @@ CASES: list[Case] = [
     ("CatBackward0", lambda a, b: torch.cat((a, b), -1), ((2, 3), (2, 1))),
     ("StackBackward0", lambda a, b: torch.stack((a, b), 1), ((2, 3), (2, 3))),
     ("SplitBackward0", lambda a: a.split(2, 1), ((2, 6),)),
+    ("UnsafeSplitBackward0", lambda a: a.unsafe_split(2, 1), ((2, 6),)),
     ("UnbindBackward0", lambda a: a.unbind(1), ((2, 3),)),
     ("IndexSelectBackward0", lambda a: a.index_select(1, index), ((2, 3),)),
     ("GatherBackward0", lambda a: a.gather(1, torch.tensor([[0, 0], [2, 1]])), ((2, 3),)),
