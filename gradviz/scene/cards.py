@@ -32,7 +32,8 @@ TALL_FOLD = 72.0
 @dataclass(frozen=True, slots=True)
 class Look:
     """How a card stands out at this moment: `now`: the step happens in it; `chosen`, `lit`: selected, next to it;
-    `hit`: found by the search."""
+    `hit`: found by the search; `back`: what
+    happens now is no operation but a seed, a node's run or a change of `.grad`."""
 
     code: int
     now: bool = False
@@ -40,6 +41,7 @@ class Look:
     hover: bool = False
     lit: bool = False
     hit: bool = False
+    back: bool = False
     opacity: float = 1.0
 
 
@@ -57,7 +59,7 @@ def _halo(theme: Theme, box: Box, look: Look) -> Iterator[Shape]:
     if look.code == FAILED:
         yield from glow(x, y, w, h, theme.error, RADIUS)
     elif look.now:
-        color = theme.gradient if look.code == RUNNING else theme.forward
+        color = theme.gradient if look.code == RUNNING or look.back else theme.forward
         yield from glow(x, y, w, h, color, RADIUS)
     if look.hit:
         yield Rect(x - 6, y - 6, w + 12, h + 12, theme.current_line, theme.freed, 1.5, RADIUS + 6)
@@ -76,7 +78,7 @@ def _frame(theme: Theme, look: Look) -> tuple[str, float, tuple[float, ...]]:
     if look.code == RUNNING:
         return theme.gradient, 2.0, ()
     if look.now:
-        return theme.forward, 1.5, ()
+        return (theme.gradient if look.back else theme.forward), 1.5, ()
     if look.code == GONE:
         return theme.idle, 1.0, (1.5, 3)
     return theme.card_border, 1.0, ()
@@ -176,30 +178,23 @@ def _value(moment: Moment, card: Card, place: Box, opacity: float) -> Iterator[S
     yield _grid(moment, card, shown, place, opacity)
 
 
-def _grid(
-    moment: Moment, card: Card, shown: Data | None, place: Box, opacity: float, scale: float | None = None
-) -> Cells:
-    """Heat cells in the place that the sizes give them."""
-    rows, columns = card.grid or _picture_grid(shown)
+def _grid(moment: Moment, card: Card, shown: Data | None, place: Box, opacity: float) -> Shape:
+    """Heat cells in the place that the sizes give them; where a tensor too large for single cells is None, one empty
+    dashed place of the size that its picture would have."""
+    rows, columns = card.grid or _picture_grid(moment, card, shown)
     pitch = min(places.PITCH, place[2] / columns, (place[3] + 1) / rows)
     gap = 1.0 if pitch > 5 else 0.0
-    cells = heat.cells(
-        place[0],
-        place[1],
-        shown,
-        (rows, columns),
-        moment.theme,
-        size=pitch - gap,
-        gap=gap,
-        scale=scale,
-        opacity=opacity,
-    )
-    return cells
+    x, y, grid = place[0], place[1], (rows, columns)
+    if shown is None and card.grid is None:
+        w, h = columns * pitch - gap, rows * pitch - gap
+        return Rect(x + 0.5, y + 0.5, w - 1, h - 1, None, moment.theme.idle, 0.8, 3, dash=(2, 2), opacity=0.7 * opacity)
+    return heat.cells(x, y, shown, grid, moment.theme, size=pitch - gap, gap=gap, opacity=opacity)
 
 
-def _picture_grid(shown: Data | None) -> tuple[int, int]:
+def _picture_grid(moment: Moment, card: Card, shown: Data | None) -> tuple[int, int]:
     """Cells of a tensor too large to be shown cell by cell."""
-    return heat.grid_of(shown, 12) if shown is not None else (4, 4)
+    known = moment.trace.tensor(card.tensor) if shown is None and card.tensor is not None else shown
+    return heat.grid_of(known, 12) if known is not None else (1, 1)
 
 
 def _slot(moment: Moment, card: Card, box: Box, look: Look, opacity: float) -> Iterator[Shape]:

@@ -184,7 +184,16 @@ class Scene:
         newborn = now and moment.motion < 1.0 and moment.index.born[i] == moment.frame.step
         opacity = 0.2 + 0.8 * ease(moment.motion) if newborn else 1.0
         opacity *= FAINT if self.composer.tentative(i) else 1.0
-        look = Look(code, now, self._chosen == i, self._hover == i, i in moment.lit, i in self.composer.hits, opacity)
+        look = Look(
+            code,
+            now,
+            chosen=self._chosen == i,
+            hover=self._hover == i,
+            lit=i in moment.lit,
+            hit=i in self.composer.hits,
+            back=now and moment.op is None,
+            opacity=opacity,
+        )
         x, y, w, h = (float(v) for v in self.composer.layout.boxes[i])
         if now or (moment.motion < 1.0 and moment.graph.cards[i].kind == "leaf"):
             return tuple(card_shapes(moment, i, (x, y, w, h), look))

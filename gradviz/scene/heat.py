@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from gradviz.scene.shapes import Cells
 from gradviz.scene.theme import Theme, rgb
-from gradviz.trace.events import Data
+from gradviz.trace.events import Data, Tensor
 from gradviz.trace.values import thumbnail
 
 Floats = npt.NDArray[np.float64]
@@ -28,7 +28,7 @@ def magnitude(data: Data | None) -> float:
     return float(finite.max())
 
 
-def grid_of(data: Data, limit: int = 8) -> tuple[int, int]:
+def grid_of(data: Data | Tensor, limit: int = 8) -> tuple[int, int]:
     """Rows and columns in which a tensor is shown with at most `limit` of each."""
     columns = data.shape[-1] if data.shape else 1
     rows = int(np.prod(data.shape[:-1], dtype=np.int64)) if data.shape else 1
