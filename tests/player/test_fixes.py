@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -54,9 +53,7 @@ def output(text: str) -> str:
         (LEAF, "detach", "[2.0, 2.0]"),
     ],
 )
-def test_the_mended_program_runs(
-    record_text: Callable[[str], Trace], program: str, kind: str, printed: str
-) -> None:
+def test_the_mended_program_runs(record_text: Callable[[str], Trace], program: str, kind: str, printed: str) -> None:
     trace = record_text(program)
     assert trace.faults and trace.ended[0].status == "error"
     assert output(mended(trace, kind).text) == printed

@@ -78,6 +78,7 @@ def test_one_call_zeroes_nothing() -> None:
     assert "zero_" not in source
     inp = torch.eye(2, requires_grad=True)
     (inp + 0.5).pow(3).sum().backward()
+    assert inp.grad is not None
     assert torch.equal(run(source)["inp"].grad, inp.grad)
 
 
@@ -102,6 +103,7 @@ def test_typed_gradients() -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_gradients_have_the_root_s_type(dtype: str) -> None:
-    for seed in (Seed(), Seed("one_hot", index=(0, 0)), Seed("typed", typed="[[1, 2], [3, 4]]"), Seed("typed", typed="2")):
+    typed = (Seed("typed", typed="[[1, 2], [3, 4]]"), Seed("typed", typed="2"))
+    for seed in (Seed(), Seed("one_hot", index=(0, 0)), *typed):
         names = run(Accumulation(size=2, calls=2, dtype=dtype, gradient=seed).source())
         assert names["inp"].grad.dtype == getattr(torch, dtype)

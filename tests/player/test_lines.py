@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -154,7 +155,7 @@ def test_acts_are_the_program_s_backward_calls_in_order(recorded: Recorded) -> N
     found = acts(trace)
     assert [act.text.startswith("out.backward(") for act in found] == [True] * 3
     assert [act.first for act in found] == [int(s) for s in trace.pass_step.view]
-    assert all(a.last < b.first for a, b in zip(found, found[1:], strict=False))
+    assert all(a.last < b.first for a, b in itertools.pairwise(found))
 
 
 def test_a_failed_call_says_so(recorded: Recorded) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -139,7 +140,7 @@ def test_a_known_kind_with_wrong_fields_is_damage() -> None:
     assert decoder.damage is not None
 
 
-def test_a_newer_major_version_is_refused_politely(tmp_path) -> None:
+def test_a_newer_major_version_is_refused_politely(tmp_path: Path) -> None:
     path = tmp_path / "later.gradviz"
     write_trace(path, [Header(format=(FORMAT[0] + 1, 0))])
     with pytest.raises(TraceError, match="newer gradviz"):
@@ -147,7 +148,7 @@ def test_a_newer_major_version_is_refused_politely(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x28\xb5\x2f\xfd", b"\x80\x04K\x01.", encode([Output("x")])])
-def test_what_is_no_recording_raises_one_clear_sentence(tmp_path, content: bytes) -> None:
+def test_what_is_no_recording_raises_one_clear_sentence(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "foreign.gradviz"
     path.write_bytes(content)
     with pytest.raises(TraceError) as caught:
@@ -155,13 +156,13 @@ def test_what_is_no_recording_raises_one_clear_sentence(tmp_path, content: bytes
     assert str(path) in str(caught.value)
 
 
-def test_a_missing_file_and_a_folder_raise_the_same_type(tmp_path) -> None:
+def test_a_missing_file_and_a_folder_raise_the_same_type(tmp_path: Path) -> None:
     for path in (tmp_path / "none.gradviz", tmp_path):
         with pytest.raises(TraceError):
             open_trace(path)
 
 
-def test_a_torn_file_opens_up_to_its_last_whole_frame(tmp_path) -> None:
+def test_a_torn_file_opens_up_to_its_last_whole_frame(tmp_path: Path) -> None:
     made = events()
     path = tmp_path / "torn.gradviz"
     path.write_bytes(b"".join(frames(made))[:-3])
@@ -171,7 +172,7 @@ def test_a_torn_file_opens_up_to_its_last_whole_frame(tmp_path) -> None:
     assert trace.events == made[: len(trace.events)]
 
 
-def test_a_recording_that_contradicts_itself_opens_up_to_there(tmp_path) -> None:
+def test_a_recording_that_contradicts_itself_opens_up_to_there(tmp_path: Path) -> None:
     path = tmp_path / "odd.gradviz"
     write_trace(path, [Header(), Op(0, "ones", outputs=(0,)), Op(7, "ones", outputs=(1,)), Ended(0)])
     trace = open_trace(path)
@@ -179,7 +180,7 @@ def test_a_recording_that_contradicts_itself_opens_up_to_there(tmp_path) -> None
     assert "contradicts" in trace.damage
 
 
-def test_writing_replaces_only_by_whole_files(tmp_path) -> None:
+def test_writing_replaces_only_by_whole_files(tmp_path: Path) -> None:
     path = tmp_path / "a.gradviz"
     write_trace(path, events(2))
     write_trace(path, events(3))
