@@ -30,6 +30,7 @@ class Pass:
         "create",
         "done",
         "handles",
+        "held",
         "id",
         "keep",
         "last",
@@ -52,6 +53,8 @@ class Pass:
         self.begun: dict[int, _Begun] = {}
         self.last: Tag | None = None
         self.handles: list[Any] = []
+        self.held: list[Any] = []
+        """AccumulateGrad nodes of roots that are leaves: nothing else keeps the very node that was looked at."""
         self.arrived: dict[tuple[int, int], list[Data | None]] = {}
         self.wanted: list[tuple[Entry | None, tuple[int, ...]]] = []
 
@@ -205,6 +208,7 @@ class Passes:
         core.passes.append((0, "") if site is None else (site.span[1], site.text))
         for node, number, seed in zip(nodes, numbers, seeds, strict=False):
             run.arrived.setdefault((node, number), []).append(seed)
+        run.held = [node for node, ident in zip(roots, nodes, strict=True) if run.tags[ident].leaf is not None]
         self._hook(run, reached)
         self._open.append(run)
         return run
@@ -276,7 +280,7 @@ class Passes:
         core = self._core
         for handle in run.handles:
             handle.remove()
-        run.handles = []
+        run.handles, run.held = [], []
         if run in self._open:
             self._open.remove(run)
         try:

@@ -57,12 +57,13 @@ class Forward:
         """Call `func` as the program would and tell of it; for an autograd.Function, `call` is its `apply`."""
         site, frame = self.core.sources.here(2)
         inputs = self._before(func, args, kwargs, site)
+        versions = None if call is None else [e.version for _, e in inputs]
         try:
             result = (call or func)(*args, **kwargs)
         except Exception as error:
             self.failed(func, error, inputs, args, kwargs, site)
             raise
-        self.finish(kind, func, args, kwargs, inputs, result, site, frame, custom=call is not None)
+        self.finish(kind, func, args, kwargs, inputs, result, site, frame, versions)
         return result
 
     def _before(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any], site: Site | None) -> _Seen:
@@ -146,10 +147,12 @@ class Forward:
         result: Any,
         site: Site | None,
         frame: Any,
-        *,
-        custom: bool = False,
+        versions: list[int | None] | None = None,
     ) -> None:
-        """The operation returned: tell what it made and changed."""
+        """The operation returned: tell what it made and changed.
+
+        `versions` are those of the inputs of a custom Function when it began, since what ran inside is told already.
+        """
         core = self.core
         if not core.active:
             return
@@ -159,7 +162,7 @@ class Forward:
         try:
             with Off(), core.journal.lock:
                 core.nodes.site = site
-                self._finish(kind, func, args, kwargs, inputs, result, site, frame, custom)
+                self._finish(kind, func, args, kwargs, inputs, result, site, frame, versions)
         except Exception as error:
             core.problem(f"results of {func}", error)
         finally:
@@ -175,7 +178,7 @@ class Forward:
         result: Any,
         site: Site | None,
         frame: Any,
-        custom: bool,
+        versions: list[int | None] | None,
     ) -> None:
         core = self.core
         returned: list[Any] = []
@@ -183,7 +186,9 @@ class Forward:
             returned.append(result)
         elif isinstance(result, tuple | list | dict):
             _gather(result, returned, 1)
-        written = [(t, e) for t, e in inputs if e.version is not None and t._version != e.version]
+        began = versions if versions is not None else [e.version for _, e in inputs]
+        written = [pair for pair, v in zip(inputs, began, strict=True) if v is not None and pair[0]._version != v]
+        custom = versions is not None
         if kind == Kind.SILENT:
             written += [pair for pair in self._silent(func, args, kwargs, inputs) if pair not in written]
         batch: list[Event] = []
