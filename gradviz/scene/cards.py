@@ -18,7 +18,7 @@ from gradviz.scene.moment import (
     RUNNING,
     Moment,
 )
-from gradviz.scene.shapes import Box, Cells, Poly, Rect, Shape
+from gradviz.scene.shapes import Box, Poly, Rect, Shape
 from gradviz.scene.theme import Theme, mix
 from gradviz.scene.words import text_width
 from gradviz.trace import values
