@@ -350,7 +350,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("view.language", _cycle("language", LANGUAGES, LANGUAGES), "view", icon="language"),
     Action("view.palette", _surface("palette"), "view", ("Ctrl+Shift+P",), icon="palette"),
     Action("help.why", _surface("why"), "help", ("F1",), icon="why", when=_recorded),
-    Action("help.keys", _surface("keys"), "help", ("Ctrl+/",), ("?",), icon="keys"),
+    Action("help.keys", _surface("keys"), "help", ("Ctrl+/",), ("?", "Shift+?"), icon="keys"),
 )
 BY_ID: dict[str, Action] = {action.id: action for action in ACTIONS}
 

@@ -77,6 +77,11 @@ class Highlighter(QSyntaxHighlighter):
         if self.document().toPlainText() != self._text:
             self._timer.start()
 
+    @property
+    def is_due(self) -> bool:
+        """The text has changed and is not read yet."""
+        return self._timer.isActive()
+
     def lex(self) -> None:
         """Read the whole text anew: strings may go over many lines."""
         from pygments.lexers.python import PythonLexer  # type: ignore[import-untyped]

@@ -169,7 +169,7 @@ class KeysPage(Overlay):
             grid.addWidget(_label(words(f"ui.menu.{menu}"), "heading"), line, 0)
             line += 1
             for row in rows:
-                keys = [key_text(row), *(_native(key) for key in row.plain if row.keys), *map(_native, row.clicker)]
+                keys = [key_text(row), *(_native(key) for key in row.plain[:1] if row.keys), *map(_native, row.clicker)]
                 grid.addWidget(_label("   ".join(keys), "mono"), line, 0)
                 grid.addWidget(_label(words(row.title), ""), line, 1)
                 grid.addWidget(_label(words(row.sentence), "dim"), line, 2)

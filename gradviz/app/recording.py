@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -256,8 +257,7 @@ class RecorderProcess(QObject):
         view = self.session.view
         if self._play_from is not None and view.steps >= self._play_from:
             target, self._play_from = self._play_from, None
-            self.session.show(go(view, target, animate=True))
-            self.session.update(playing=True)
+            self.session.show(replace(go(view, target), alpha=0.0, playing=True))
         elif self._resume is not None and (last or view.steps >= self._resume):
             target, self._resume = self._resume, None
             if view.step == 0:

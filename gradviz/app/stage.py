@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 EDGE = 16
 TOP = 56
 SEARCH = 240
+NARRATION = 84
+"""Pixels that are kept free for it whatever it says: a graph that makes room for a long sentence would jump."""
 
 
 class Welcome(QFrame):
@@ -115,7 +117,8 @@ class Stage(Panel):
         told = self.narration.heightForWidth(width - 2 * EDGE)
         told = told if told > 0 else self.narration.sizeHint().height()
         self.narration.setGeometry(EDGE, height - EDGE - told, width - 2 * EDGE, told)
-        self.canvas.set_margins(TOP, 24, told + 2 * EDGE, 24)
+        reserved = NARRATION * (1.6 if self.session.view.presenter else 1.0)
+        self.canvas.set_margins(TOP, 24, reserved + 2 * EDGE, 24)
         self.error.place(self.canvas, height - EDGE)
         self.narration.setVisible(not self.error.isVisibleTo(self))  # the card says the same, and more
         self._place_welcome(width)

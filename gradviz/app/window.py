@@ -155,7 +155,8 @@ class Window(QMainWindow):
         """The program has ended and all that was recorded is on the canvas."""
         view = self.session.view
         recorded = bool(self.session.trace.events) and view.live not in ("starting", "running")
-        return recorded and self.layouts.is_settled and not self.left.build.is_due
+        due = self.left.build.is_due or self.left.program.code.highlighter.is_due
+        return recorded and self.layouts.is_settled and not due
 
     def wait_ready(self, timeout_s: float = 30.0) -> bool:
         """Wait, with events running, until the program has ended and its whole recording is on the canvas. False
@@ -217,7 +218,7 @@ class Window(QMainWindow):
         target = view.selection or key_of(trace.event_at(view.step))
         answer = why(trace, view.step, target, language=view.language)
         words = Words(view.language)
-        steps = tuple((step, words("ui.why.step", step=step)) for step in answer.steps)
+        steps = tuple((step, words("ui.why.step", step=step)) for step in answer.steps_to_jump)
         self.answer.open(answer.question, tuple(answer.sentences), steps)
 
     # ---- the session

@@ -1,4 +1,4 @@
-"""Trace -> graph -> folded groups -> layout. networkx answers questions on the graph (`questions`), it draws nothing."""
+"""Trace -> graph -> folded groups -> layout. networkx answers `questions` on the graph; it does not draw it."""
 
 from gradviz.graph.build import build
 from gradviz.graph.layout import lay_out

@@ -47,7 +47,7 @@ def caught(program: Callable[[], Any]) -> Exception | None:
     with quiet():
         try:
             program()
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             return error
     return None
 
