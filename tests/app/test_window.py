@@ -209,8 +209,11 @@ def test_everything_that_takes_the_focus_has_a_name(shown: Window) -> None:
     nameless = [
         f"{type(w).__name__} {w.objectName()} in {type(w.parent()).__name__}"
         for w in shown.findChildren(QWidget)
-        if w.focusPolicy() != Qt.FocusPolicy.NoFocus and w.isVisibleTo(shown) and not w.accessibleName()
-        and not (hasattr(w, "text") and isinstance(w.text(), str) and w.text()) and not w.focusProxy()
+        if w.focusPolicy() != Qt.FocusPolicy.NoFocus
+        and w.isVisibleTo(shown)
+        and not w.accessibleName()
+        and not (hasattr(w, "text") and isinstance(w.text(), str) and w.text())
+        and not w.focusProxy()
     ]
     assert not nameless, "\n".join(nameless)
 
