@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from gradviz.recorder.compiled import Compiled, is_compiled
 from gradviz.recorder.core import Core, Off, mode_stack, pop_mode, push_mode, task_id, tracing
 from gradviz.recorder.nodes import Tag
 from gradviz.recorder.plan import plan
@@ -27,6 +28,7 @@ class Pass:
     __slots__ = (
         "arrived",
         "begun",
+        "compiled",
         "create",
         "done",
         "handles",
@@ -53,6 +55,7 @@ class Pass:
         self.begun: dict[int, _Begun] = {}
         self.last: Tag | None = None
         self.handles: list[Any] = []
+        self.compiled: set[int] = set()
         self.held: list[Any] = []
         """AccumulateGrad nodes of roots that are leaves: nothing else keeps the very node that was looked at."""
         self.arrived: dict[tuple[int, int], list[Data | None]] = {}
@@ -101,6 +104,7 @@ class Passes:
         self._core = core
         self._mode = mode
         self._open: list[Pass] = []
+        self.compiled: Compiled
 
     def seeds_made(self, real: Any, outputs: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
         """Around the making of the seeds: notes which PyTorch makes itself, and tells of its complaints."""
@@ -273,6 +277,8 @@ class Passes:
         handles = run.handles
         for ident in run.order:
             node, tag = reached[ident], run.tags[ident]
+            if is_compiled(node):
+                run.compiled.add(ident)
             handles.append(node.register_prehook(partial(self._pre, run, tag)))
             handles.append(node.register_hook(partial(self._post, run, tag)))
 
@@ -297,7 +303,9 @@ class Passes:
 
     def _failed(self, run: Pass, error: BaseException) -> None:
         journal = self._core.journal
-        for begun in run.begun.values():
+        for ident, begun in run.begun.items():
+            if ident in run.compiled:
+                self.compiled.show()
             if begun.handle is not None:
                 begun.handle.remove()
             for event in begun.retained:
@@ -349,6 +357,8 @@ class Passes:
                 self._started(run, tag, grads)
         except Exception as error:
             core.problem(f"before {tag.name}", error)
+        if tag.id in run.compiled:
+            self.compiled.hide()
 
     def _started(self, run: Pass, tag: Tag, grads: Any) -> None:
         core = self._core
@@ -421,6 +431,8 @@ class Passes:
         if run.task != task_id():
             return
         core = self._core
+        if tag.id in run.compiled:
+            self.compiled.show()
         if not core.active:
             return
         try:

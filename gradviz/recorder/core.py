@@ -36,6 +36,10 @@ Off = _C.DisableTorchFunction
 class _Local(threading.local):
     scope: int | None = None
     hidden: int = 0
+    had_mode: bool = False
+    unseen: bool = False
+    since: int = 0
+    """The sequence number that the next node would have had when the operation at hand began."""
     implicit: tuple[bool, ...] | None = None
 
 

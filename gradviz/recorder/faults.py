@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _DISPATCH = torch.overrides.handle_torch_function.__code__
 
+_MARK = "__gradviz__"
+
 Facts = dict[str, Scalar | list[Scalar]]
 
 _CODES: tuple[tuple[str, str], ...] = (
@@ -51,11 +53,10 @@ class Faults:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._count = 0
-        self._last: tuple[int, str] | None = None
 
     def known(self, error: BaseException) -> bool:
-        """This exception was told already."""
-        return self._last == (id(error), str(error))
+        """This exception was told already: it carries a mark, since its `id` may have been another's before."""
+        return error.__dict__.get(_MARK) is self
 
     def tell(
         self,
@@ -70,7 +71,7 @@ class Faults:
         """Write the fault unless it is known. Its message is PyTorch's own, in full."""
         if self.known(error) or not self._core.active:
             return
-        self._last = id(error), str(error)
+        error.__dict__[_MARK] = self
         message = str(error)
         code = _code(message)
         if code in ("other", "grad_shape") and tag is not None and tag.custom:
@@ -115,7 +116,7 @@ class Faults:
             )
             self._count += 1
             journal.settle(caught=False)
-        self._last = None
+        error.__dict__.pop(_MARK, None)
 
     def _facts(
         self, code: str, message: str, run: Pass | None, tag: Tag | None, inputs: list[Entry]

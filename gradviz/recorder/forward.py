@@ -16,6 +16,7 @@ from gradviz.recorder.tensors import Entry
 from gradviz.trace.events import Event, Grad, Node, Op, Warn
 
 Tensor = torch.Tensor
+sequence: Callable[[], int] = torch._C._autograd._get_sequence_nr
 _Seen = list[tuple[Any, Entry]]
 _DEEP = 4
 _WIDE = 10_000
@@ -58,11 +59,13 @@ class Forward:
         site, frame = self.core.sources.here(2)
         inputs = self._before(func, args, kwargs, site)
         versions = None if call is None else [e.version for _, e in inputs]
+        since = sequence()
         try:
             result = (call or func)(*args, **kwargs)
         except Exception as error:
             self.failed(func, error, inputs, args, kwargs, site)
             raise
+        self.core.local.since = since
         self.finish(kind, func, args, kwargs, inputs, result, site, frame, versions)
         return result
 
@@ -92,7 +95,10 @@ class Forward:
             for tensor in found:
                 entry = live.get(id(tensor))
                 if entry is None or entry.ref() is not tensor:
+                    nodes = core.nodes.count
                     entry = core.tensors.see(tensor, batch, site=site)
+                    if entry.node is not None and core.nodes.count > nodes:
+                        core.local.unseen = True  # it comes from operations that were not seen
                 elif entry.version is not None and tensor._version != entry.version:
                     core.tensors.value(entry, tensor, batch)
                 if entry.grad_of is not None and not entry.grad_of.grad_known:
@@ -109,6 +115,7 @@ class Forward:
         core = self.core
         if core.faults.known(error) or not core.active:
             return
+        stopped = type(error).__name__ == "_StopRecomputationError"  # a checkpoint has what it needs: no error
         try:
             with Off(), core.journal.lock:
                 name, qualified = self._named(func)
@@ -129,11 +136,12 @@ class Forward:
                         within=within,
                         within_node=None if node is None else node.id,
                         thread=core.thread(),
-                        error=True,
+                        error=not stopped,
                     )
                 )
                 self._count += 1
-                core.faults.tell(error, site, op=self._count - 1, inputs=[e for _, e in inputs])
+                if not stopped:
+                    core.faults.tell(error, site, op=self._count - 1, inputs=[e for _, e in inputs])
         except Exception as problem:
             core.problem(f"failure of {func}", problem)
 
@@ -161,7 +169,8 @@ class Forward:
             return
         try:
             with Off(), core.journal.lock:
-                core.nodes.site = site
+                core.nodes.site, core.nodes.since = site, core.local.since
+                core.nodes.older = False
                 self._finish(kind, func, args, kwargs, inputs, result, site, frame, versions)
         except Exception as error:
             core.problem(f"results of {func}", error)
@@ -197,6 +206,8 @@ class Forward:
         core.nodes.within, core.nodes.parent = within, None if node is None else node.id
         blank = "empty" in getattr(func, "__name__", "")
         made, known = self._outputs(returned, written, batch, site, blank)
+        if custom:
+            self._given_back(returned, inputs, made, known, batch)
         self._written(written, batch, site)
         if torch.is_grad_enabled():
             for tensor, entry in inputs:
@@ -257,6 +268,9 @@ class Forward:
                     tag = None if tensor.grad_fn is None else core.nodes.tag(tensor.grad_fn)
                     if tag is None or not tag.custom:
                         found += core.warns.not_marked_dirty(entry, site, op)
+        if core.nodes.older or core.local.unseen:
+            core.local.unseen = False
+            found += core.warns.unseen("Some of the graph below was made by operations that were not seen.", site)
         if any(is_wrapped(t) for t in made):
             found += core.warns.unseen("What runs inside a torch.func transform or vmap has no values to show.", site)
         return found
@@ -280,6 +294,20 @@ class Forward:
             made.append(tensor)
             known.add(key)
         return made, known
+
+    def _given_back(
+        self, returned: list[Any], inputs: _Seen, made: list[Any], known: set[int], batch: list[Event]
+    ) -> None:
+        """What a custom Function returns was mostly made by an operation inside it, and has been given a node since."""
+        tensors = self.core.tensors
+        taken = {id(t) for t, _ in inputs} | known
+        for tensor in returned:
+            entry = tensors.find(tensor)
+            if entry is not None and id(tensor) not in taken:
+                entry.op = self._count
+                tensors.again(entry, tensor, batch, self._count)
+                made.append(tensor)
+                known.add(id(tensor))
 
     def _written(self, written: _Seen, batch: list[Event], site: Site | None) -> None:
         """Tell the new content of what was written to, and of everything else on the same memory."""

@@ -77,6 +77,9 @@ class Nodes:
         self.tensors: Tensors
         self.site: Site | None = None
         """The site of the operation at hand."""
+        self.since = 0
+        self.older = False
+        """A node was found that is older than the operation at hand: what made it was not seen."""
         self.within: int | None = None
         self.parent: int | None = None
         self._gone = gone
@@ -118,7 +121,10 @@ class Nodes:
         name = node.name().rpartition("::")[2]
         tag = Tag(self._key, self.count, name, LAST if seq < 0 else seq, self._gone)
         self.count += 1
-        tag.op = None if seq < 0 else op
+        if seq >= self.since:
+            tag.op = op
+        elif seq >= 0 and op is not None:
+            self.older = True
         tag.site = self.site
         tag.within = self.within
         node.metadata[KEY] = tag

@@ -18,7 +18,8 @@ from typing import Any
 import torch
 
 from gradviz.recorder.backward import Engine, Passes
-from gradviz.recorder.core import Core, Off, mode_stack, pop_mode, push_mode
+from gradviz.recorder.compiled import Compiled, remove
+from gradviz.recorder.core import Core, Off, push_mode
 from gradviz.recorder.devices import devices
 from gradviz.recorder.forward import Forward, Mode
 from gradviz.recorder.modules import Modules
@@ -54,6 +55,9 @@ class Recorder:
         self._modules = Modules(self.core, self._forward, self._mode)
         self._passes = Passes(self.core, self._mode)
         self._patches: list[tuple[Any, str, Any]] = []
+        self._hideable: list[tuple[Any, str, Any, Any]] = []
+        self._compiled = Compiled(self.core, self._mode, self._hideable)
+        self._passes.compiled = self._compiled
         self._frozen = False
         self._cells: dict[int, float] = {}
 
@@ -72,12 +76,16 @@ class Recorder:
         self._patch(variable, "_execution_engine", Engine(self._passes, engine))
         make = torch.autograd._make_grads
         self._patch(torch.autograd, "_make_grads", lambda *a, **k: self._passes.seeds_made(make, *a, **k))
+        self._patch(threading.Thread, "start", modules.start(threading.Thread.start))
+        self._patch(torch, "compile", self._compiled.compile(torch.compile))
+        plain = len(self._patches)
         self._patch(torch.nn.Module, "__call__", modules.call(torch.nn.Module.__call__))
         self._patch(torch.autograd.Function, "apply", modules.apply(torch.autograd.Function.__dict__["apply"]))
-        self._patch(threading.Thread, "start", modules.start(threading.Thread.start))
         self._patch(
             torch.overrides, "has_torch_function", modules.has_torch_function(torch.overrides.has_torch_function)
         )
+        self._hideable[:] = [(*patch, patch[0].__dict__[patch[1]]) for patch in self._patches[plain:]]
+        self._compiled.watch()
         self._patch(warnings, "showwarning", self.core.warns.showing(warnings.showwarning))
         _watch_forks()
         _running.append(self)
@@ -87,7 +95,8 @@ class Recorder:
         """Take the taps off again; nothing of them stays."""
         if not self._patches:
             return
-        self._pop_mode()
+        remove(self._mode)
+        self._compiled.unwatch()
         for owner, name, old in reversed(self._patches):
             setattr(owner, name, old)
         self._patches = []
@@ -101,15 +110,6 @@ class Recorder:
     def _patch(self, owner: Any, name: str, new: Any) -> None:
         self._patches.append((owner, name, owner.__dict__[name]))
         setattr(owner, name, new)
-
-    def _pop_mode(self) -> None:
-        """Take our mode off the stack wherever it is: the program may have left one of its own above it."""
-        above = []
-        while any(mode is self._mode for mode in mode_stack()):
-            above.append(pop_mode())
-        for mode in reversed(above):
-            if mode is not self._mode:
-                push_mode(mode)
 
     def _freeze(self) -> None:
         """Keep the collector from scanning PyTorch's whole heap again and again while the recording allocates."""
