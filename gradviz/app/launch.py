@@ -13,11 +13,19 @@ from pathlib import Path
 from gradviz.player.program import Program
 
 _ROOT = str(Path(__file__).resolve().parents[2])
-_BOOT = (
-    "import sys, runpy; from importlib.util import find_spec; "
-    "root = sys.argv.pop(1); find_spec('gradviz.recorder') or sys.path.append(root); "
-    "runpy.run_module('gradviz.recorder', run_name='__main__', alter_sys=True)"
-)
+BOOT = """
+import runpy, sys
+from importlib.util import find_spec
+root = sys.argv.pop(1)
+try:
+    found = find_spec("gradviz.recorder")
+except ImportError:
+    found = None
+if found is None:  # not installed there, or another package has the name
+    sys.modules.pop("gradviz", None)
+    sys.path.insert(1, root)
+runpy.run_module("gradviz.recorder", run_name="__main__", alter_sys=True)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +70,7 @@ def launch(program: Program, *, device: str = "cpu", python: str | None = None) 
     folder = tempfile.TemporaryDirectory(prefix="gradviz-", ignore_cleanup_errors=True)
     errors = Path(folder.name) / "stderr.txt"
     source, shown = _file_of(program, Path(folder.name))
-    command = [python or sys.executable, "-c", _BOOT, _ROOT, "--live", "--display-path", shown]
+    command = [python or sys.executable, "-c", BOOT, _ROOT, "--live", "--display-path", shown]
     if program.form is None and device != "cpu":
         command += ["--device", device]
     try:

@@ -1,4 +1,4 @@
-"""What recording costs: a step of each model plain and recorded in turn, in one process, as multiples of the plain time.
+"""What recording costs: a step of each model plain and recorded, in turn and in one process, as multiples of plain.
 
 Run with `python -m tests.bench.bench_recorder [NAME…] [--repeat N]`. Times are CPU time of one thread, the least of N.
 """
@@ -76,7 +76,8 @@ class Block(nn.Module):
         q, k, v = (t.view(batch, length, -1, 64).transpose(1, 2) for t in self.qkv(self.norm_1(x)).chunk(3, -1))
         seen = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(seen.transpose(1, 2).reshape(batch, length, width))
-        return x + self.mlp(self.norm_2(x))
+        out: Tensor = x + self.mlp(self.norm_2(x))
+        return out
 
 
 def gpt() -> Step:

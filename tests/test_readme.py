@@ -1,0 +1,31 @@
+"""The README's table of keys is the one of the actions; its picture and files exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from gradviz.actions import ACTIONS
+from gradviz.explain import Words
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+BEGIN, END = "<!-- keys: checked against gradviz/actions.py -->\n", "<!-- keys end -->"
+
+
+def table() -> str:
+    words = Words("en")
+    rows = [f"| {' · '.join(a.keys)} | {words(f'ui.action.{a.id}.title')} |" for a in ACTIONS if a.keys]
+    return "\n".join(["| Key | What it does |", "|---|---|", *rows, ""])
+
+
+def test_the_keys_are_those_of_the_actions() -> None:
+    assert README.split(BEGIN)[1].split(END)[0] == table()
+
+
+def test_what_it_points_at_is_there() -> None:
+    assert (ROOT / "docs" / "window.png").stat().st_size > 10_000
+    rows = README.split("## Map of the code")[1].split("## Versions")[0].splitlines()
+    named = [part for row in rows for part in re.findall(r"^\| `([^`]+)`", row)]
+    assert named
+    assert all((ROOT / name).exists() for name in named)
