@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -217,12 +218,23 @@ class _Teller:
                 for (target, _), data in zip(node.edges[:4], event.gout, strict=False)
                 if target is not None and data is not None
             ]
-        leaves = [self.trace.nodes[t].leaf for t, _ in node.edges if t is not None and t < len(self.trace.nodes)]
+        said = list(dict.fromkeys(said)) + self._summed(event, node)
+        targets = dict.fromkeys(t for t, _ in node.edges if t is not None and t < len(self.trace.nodes))
+        leaves = [self.trace.nodes[t].leaf for t in targets]
         said += [self.say("node.leaf", leaf=tensor_label(self.trace, t)) for t in leaves[:3] if t is not None]
         said += [
             self.say("node.no_one", input=self._input(node, i)) for i, (t, _) in enumerate(node.edges[:4]) if t is None
         ]
         return said
+
+    def _summed(self, event: NodeRan, node: Node) -> list[str]:
+        """Said when several gradients of this node meet at one input of the next, as those of `e * e` do."""
+        arrived = Counter(e for e, d in zip(node.edges, event.gout, strict=False) if e[0] is not None and d is not None)
+        return [
+            self.say("node.summed", target=self._target(target), count=count)
+            for (target, _), count in arrived.items()
+            if target is not None and count > 1
+        ]
 
     def _target(self, node: int) -> str:
         leaf = self.trace.nodes[node].leaf

@@ -219,3 +219,21 @@ def test_why_says_the_true_cause(name: str, question: str, says: str) -> None:
         step = int(trace.pass_end[1])
     answer = why(trace, step, f"tensor:{tensor}", question)
     assert says in " ".join(answer.sentences)
+
+
+def test_a_square_says_that_its_two_gradients_are_added(tmp_path: Path) -> None:
+    """`e * e` sends two gradients to one place: named once, and their sum is what PyTorch hands to the next node."""
+    program = tmp_path / "square.py"
+    program.write_text("import torch\ne = torch.tensor([2.0, 3.0], requires_grad=True)\n(e * e).sum().backward()\n")
+    out = tmp_path / "square.gradviz"
+    subprocess.run([sys.executable, "-m", "gradviz.recorder", "-o", str(out), str(program)], cwd=ROOT, check=True)
+    trace = open_trace(out)
+    step = next(s for s in range(trace.steps + 1) if step_label(trace, s) == "Mul")
+    body = narrate(trace, step, "en").body
+    assert body.count("e receives [2, 3].") == 1
+    assert body.count("e is a leaf") == 1
+    assert "these 2 gradients are added together" in body
+    e = torch.tensor([2.0, 3.0], requires_grad=True)
+    (e * e).sum().backward()
+    grad = trace.at(trace.steps).grad("e")
+    assert grad is not None and e.grad is not None and np.array_equal(np.asarray(grad), e.grad.numpy())
