@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
+from gradviz import cli
 from gradviz.actions import ACTIONS
 from gradviz.explain import Words
 
@@ -29,3 +32,16 @@ def test_what_it_points_at_is_there() -> None:
     named = [part for row in rows for part in re.findall(r"^\| `([^`]+)`", row)]
     assert named
     assert all((ROOT / name).exists() for name in named)
+
+
+@pytest.mark.parametrize("target", ["setup", "run", "test", "lint", "bench", "shots"])
+def test_make_targets_exist(target: str) -> None:
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+
+
+def test_its_commands_are_the_command_line() -> None:
+    for command in cli.COMMANDS:
+        assert f"gradviz {command} " in README
+    shown = re.search(r"-o OUT\.\{([\w,]+)\}", README)
+    assert shown is not None
+    assert set(shown.group(1).split(",")) == set(cli.SUFFIXES)
