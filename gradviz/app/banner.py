@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from gradviz.app.icons import icon
+from gradviz.app.panel import Panel, differ
+from gradviz.explain import Words
+from gradviz.player.view import ViewState
+from gradviz.session import Session
+
+Say = Callable[[Words], str]
 
 
-class Banner(QFrame):
+class Banner(Panel):
     """Hidden until `tell` is called; goes away by its ✖, by its button, or by `hide`."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("banner")
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(session, parent)
+        self._say: Say | None = None
         self._act: Callable[[], object] | None = None
+        self.frame = QFrame()
         self.label = QLabel()
         self.label.setTextFormat(Qt.TextFormat.PlainText)
         self.label.setWordWrap(True)
@@ -26,27 +33,41 @@ class Banner(QFrame):
         self.close_button.setObjectName("plain")
         self.close_button.setIconSize(QSize(14, 14))
         self.close_button.clicked.connect(self.hide)
-        row = QHBoxLayout(self)
+        row = QHBoxLayout(self.frame)
         row.setContentsMargins(16, 6, 8, 6)
         row.addWidget(self.label, 1)
         row.addWidget(self.button)
         row.addWidget(self.close_button)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(self.frame)
         self.hide()
+        self.begin()
 
-    def tell(
-        self, text: str, button: str = "", act: Callable[[], object] | None = None, *, ink: str, close: str
-    ) -> None:
-        """Show a sentence, with a button that does `act` if there is one. `close` names the ✖."""
+    def tell(self, say: Say, *, warn: bool = False, again: Callable[[], object] | None = None) -> None:
+        """Show a sentence, made by `say` from the words of any language; `again` is what its button does."""
+        self._say, self._act = say, again
+        self.frame.setObjectName("banner" if warn else "note")
+        self.frame.style().unpolish(self.frame)
+        self.frame.style().polish(self.frame)
+        self.button.setVisible(again is not None)
+        self.retell()
+        self.show()
+
+    def retell(self) -> None:
+        words = self.words
+        text = self._say(words) if self._say else ""
         self.label.setText(text)
         self.label.setAccessibleName(text)
-        self.button.setText(button)
-        self.button.setAccessibleName(button)
-        self.button.setVisible(bool(button))
-        self.close_button.setIcon(icon("close", ink))
-        self.close_button.setAccessibleName(close)
-        self.close_button.setToolTip(close)
-        self._act = act
-        self.show()
+        for button, key in ((self.button, "ui.banner.again"), (self.close_button, "ui.banner.close")):
+            button.setAccessibleName(words(key))
+            button.setToolTip(words(key))
+        self.button.setText(words("ui.banner.again"))
+        self.setAccessibleName(text)
+
+    def refresh(self, old: ViewState | None, new: ViewState) -> None:
+        if differ(old, new, "theme"):
+            self.close_button.setIcon(icon("close", self.theme.text))
 
     def _clicked(self) -> None:
         self.hide()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -42,7 +42,9 @@ class FormPage(QWidget):
         self.fields: dict[str, QWidget] = {}
         self._labels: dict[str, QLabel] = {}
         self._layout = QFormLayout(self)
-        self._layout.setContentsMargins(14, 8, 14, 8)
+        self._layout.setContentsMargins(14, 8, 20, 8)
+        self._layout.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)
+        self._layout.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         self._quiet = False
         self.device = "cpu"
 
@@ -74,6 +76,10 @@ class FormPage(QWidget):
         box = QComboBox()
         box.setObjectName("code")
         box.addItems(list(values))
+        box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        box.setMinimumContentsLength(6)
+        box.setToolTip(values[0])
+        box.currentTextChanged.connect(box.setToolTip)
         box.currentIndexChanged.connect(lambda k: self._set(name, values[k]))
         self.row(name, box)
 
@@ -177,6 +183,7 @@ class BuildPanel(Panel):
             page.changed.connect(self._changed)
         area = QScrollArea()
         area.setWidgetResizable(True)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(self.stack)
         self._area = area
         self.note = QLabel()

@@ -88,8 +88,10 @@ class LeftColumn(Panel):
         column.setSpacing(4)
         heading = self._headings[name]
         heading.setObjectName("heading")
-        heading.setContentsMargins(14, 10, 0, 0)
-        column.addWidget(heading)
+        head = QHBoxLayout()
+        head.setContentsMargins(14, 10, 0, 0)
+        head.addWidget(heading)
+        column.addLayout(head)
         column.addWidget(panel, 1)
         return box
 

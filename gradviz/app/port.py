@@ -13,7 +13,6 @@ from PySide6.QtWidgets import QFileDialog
 from gradviz.app.launch import Launched, read_program
 from gradviz.explain import Words
 from gradviz.player.program import Program
-from gradviz.scene.theme import load_theme
 from gradviz.settings import opened
 from gradviz.trace import SUFFIX, TraceError, encode, open_trace
 from gradviz.trace.events import Event
@@ -106,11 +105,12 @@ class WindowPort:
         self.session.update(program=Program(header.source, name, saved=header.source))
         self.session.begin(trace)
         if trace.damage:
-            self.tell(trace.damage, warn=True)
+            damage = trace.damage
+            self._window.banner.tell(lambda words: damage, warn=True)
 
     def cannot_open(self, path: str, why: str) -> None:
         """Say that a file cannot be shown."""
-        self.tell(self.words("ui.banner.cannot_open", name=Path(path).name, why=why), warn=True)
+        self.tell("ui.banner.cannot_open", warn=True, name=Path(path).name, why=why)
 
     def write_text(self, path: str, text: str) -> bool:
         """Write a text file, whole or not at all."""
@@ -120,9 +120,9 @@ class WindowPort:
         file = QSaveFile(path)
         done = file.open(QSaveFile.OpenModeFlag.WriteOnly) and file.write(content) == len(content) and file.commit()
         if not done:
-            self.tell(self.words("ui.banner.cannot_write", name=Path(path).name, why=file.errorString()), warn=True)
+            self.tell("ui.banner.cannot_write", warn=True, name=Path(path).name, why=file.errorString())
             return False
-        self.tell(self.words("ui.banner.written", name=Path(path).name))
+        self.tell("ui.banner.written", name=Path(path).name)
         return True
 
     def write_recording(self, path: str) -> None:
@@ -136,15 +136,15 @@ class WindowPort:
         kind = Path(path).suffix.lower().removeprefix(".")
         writer = _WRITERS.get(kind)
         if writer is None:
-            self.tell(self.words("ui.banner.no_format", name=Path(path).name, formats=", ".join(_WRITERS)), warn=True)
+            self.tell("ui.banner.no_format", warn=True, name=Path(path).name, formats=", ".join(_WRITERS))
             return
         try:
             text = writer(self, path)
         except (OSError, ImportError, ValueError, RuntimeError, TraceError) as error:
-            self.tell(self.words("ui.banner.cannot_write", name=Path(path).name, why=str(error)), warn=True)
+            self.tell("ui.banner.cannot_write", warn=True, name=Path(path).name, why=str(error))
             return
         if text is None:
-            self.tell(self.words("ui.banner.written", name=Path(path).name))
+            self.tell("ui.banner.written", name=Path(path).name)
         else:
             self._write(path, text.encode("utf-8"))
 
@@ -154,15 +154,11 @@ class WindowPort:
         """Bring something up."""
         self._window.surface(what)
 
-    def tell(self, text: str, *, warn: bool = False, again: bool = False) -> None:
+    def tell(self, key: str, *, warn: bool = False, again: bool = False, **fields: object) -> None:
         """Say a sentence across the window, with a button to run again where that is what helps."""
-        banner, theme = self._window.banner, load_theme(self.session.view.theme)
-        banner.setObjectName("banner" if warn else "note")
-        banner.style().unpolish(banner)
-        banner.style().polish(banner)
-        button = self.words("ui.banner.again") if again else ""
-        act = self.run_program if again else None
-        banner.tell(text, button, act, ink=theme.text, close=self.words("ui.banner.close"))
+        self._window.banner.tell(
+            lambda words: words(key, **fields), warn=warn, again=self.run_program if again else None
+        )
 
 
 def _svg(port: WindowPort, path: str) -> str | None:

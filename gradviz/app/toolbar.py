@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from gradviz.app.commands import Commands
 
 HEIGHT = 56
-WIDE = 1440
-"""Below this width the step and play buttons show their signs only, so that nothing else is cut."""
+LEVELS = 5
+"""Ways to draw the bar, each narrower than the one before."""
+LONGEST_ROOT = 8
 DEVICE_ROLE = int(Qt.ItemDataRole.UserRole)
 
 
@@ -59,6 +60,7 @@ class Toolbar(Panel):
         super().__init__(commands.session, parent)
         self._commands = commands
         self._buttons: list[tuple[ActionButton, str]] = []
+        self._gradient_needed = False
         self.recent_files: tuple[str, ...] = ()
         self.setObjectName("bar")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
@@ -95,11 +97,28 @@ class Toolbar(Panel):
         self.begin()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        style = Qt.ToolButtonStyle
-        both = style.ToolButtonTextBesideIcon if event.size().width() >= WIDE else style.ToolButtonIconOnly
+        super().resizeEvent(event)
+        self.fit()
+
+    def fit(self) -> None:
+        """Leave words out until everything fits: nothing is cut, and what is left out is in the menus."""
+        for level in range(LEVELS):
+            self._narrow(level)
+            self._row.invalidate()
+            if self._row.sizeHint().width() <= self.width():
+                break
+
+    def _narrow(self, level: int) -> None:
+        style, root = Qt.ToolButtonStyle, self.session.root
+        both = style.ToolButtonTextBesideIcon if level < 1 else style.ToolButtonIconOnly
         for button in (self.previous, self.play, self.next):
             button.setToolButtonStyle(both)
-        super().resizeEvent(event)
+        short = root is None or len(root.name) > LONGEST_ROOT or level >= 2
+        self.backward.setText(".backward()" if short or root is None else f"{root.name}.backward()")
+        self.gradient_label.setVisible(self._gradient_needed and level < 2)
+        self.creates.setVisible(level < 3)
+        self.speed.setVisible(level < 4)
+        self.name.setMaximumWidth(240 if level < 4 else 120)
 
     # ---- parts
 
@@ -292,6 +311,10 @@ class Toolbar(Panel):
             self._refresh_live(new)
         if differ(old, new, "seed"):
             self.gradient.set_seed(new.seed)
+        if differ(
+            old, new, "program", "language", "playing", "speed", "live", "seed", "presenter", "revision", "events"
+        ):
+            self.fit()
 
     def _refresh_live(self, view: ViewState) -> None:
         running = view.live in ("starting", "running")
@@ -299,11 +322,9 @@ class Toolbar(Panel):
         if running:
             return
         root = self.session.root
-        needed = root is not None and not root.scalar
-        self.gradient_label.setVisible(needed)
-        self.gradient.setVisible(needed)
+        self._gradient_needed = root is not None and not root.scalar
+        self.gradient.setVisible(self._gradient_needed)
         self.gradient.set_shape(root.shape if root else ())
-        self.backward.setText(f"{root.name}.backward()" if root and len(root.name) < 9 else ".backward()")
 
     def _recolor(self, view: ViewState) -> None:
         theme = self.theme

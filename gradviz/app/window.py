@@ -55,7 +55,7 @@ class Window(QMainWindow):
         self.port = WindowPort(self)
         self.recorder = RecorderProcess(self.session, self)
         self.commands = Commands(self.session, self.port, self)
-        self.banner = Banner()
+        self.banner = Banner(self.session)
         self.toolbar = Toolbar(self.commands)
         self.toolbar.recent_files = kept.recent
         self.left = LeftColumn(self.commands)
@@ -264,6 +264,7 @@ class Window(QMainWindow):
     def _present(self, on: bool) -> None:
         """For an audience: larger letters, and only what is looked at."""
         self.statusBar().setVisible(not on)
+        self.toolbar.fit()
         self.left.present(on)
 
     def _retitle(self) -> None:
@@ -294,9 +295,8 @@ class Window(QMainWindow):
         self.port.rerun(edited(view.program, mended.text), mended.actions)
 
     def _lost(self, kind: str, detail: str) -> None:
-        words = Words(self.session.view.language)
-        text = words(f"ui.banner.{kind}", detail=detail or words("ui.banner.unknown"))
-        self.port.tell(text, warn=kind != "stopped", again=True)
+        key = f"ui.banner.{kind}" if detail or kind == "stopped" else f"ui.banner.{kind}_unknown"
+        self.port.tell(key, warn=kind != "stopped", again=True, detail=detail)
 
     # ---- Qt's
 
