@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from gradviz.recorder.arguments import arguments, gather
 from gradviz.recorder.classify import Kind, classify, names
 from gradviz.recorder.core import Core, Off, tracing
 from gradviz.recorder.snapshot import is_wrapped
@@ -18,8 +19,6 @@ from gradviz.trace.events import Event, Grad, Node, Op, Warn
 Tensor = torch.Tensor
 sequence: Callable[[], int] = torch._C._autograd._get_sequence_nr
 _Seen = list[tuple[Any, Entry]]
-_DEEP = 4
-_WIDE = 10_000
 
 
 class Mode(TorchFunctionMode):
@@ -83,9 +82,9 @@ class Forward:
             if isinstance(arg, Tensor):
                 found.append(arg)
             elif isinstance(arg, tuple | list | dict):
-                _gather(arg, found, 1)
+                gather(arg, found, 1)
         if kwargs:
-            _gather(kwargs, found, 1)
+            gather(kwargs, found, 1)
         if not found:
             return []
         core = self.core
@@ -128,7 +127,7 @@ class Forward:
                         tuple([e.id for _, e in inputs]),
                         (),
                         (),
-                        _arguments(args, kwargs),
+                        arguments(args, kwargs),
                         (),
                         None if site is None else site.span,
                         "" if site is None else site.text,
@@ -194,7 +193,7 @@ class Forward:
         if isinstance(result, Tensor):
             returned.append(result)
         elif isinstance(result, tuple | list | dict):
-            _gather(result, returned, 1)
+            gather(result, returned, 1)
         began = versions if versions is not None else [e.version for _, e in inputs]
         written = [pair for pair, v in zip(inputs, began, strict=True) if v is not None and pair[0]._version != v]
         custom = versions is not None
@@ -223,28 +222,14 @@ class Forward:
             outputs = tuple([core.tensors.live[id(t)].id for t in returned if id(t) in known])
             journal = core.journal
             journal.write_all(first)
-            journal.write(
-                Op(
-                    self._count,
-                    name,
-                    qualified,
-                    tuple([e.id for _, e in inputs]),
-                    outputs,
-                    tuple(dict.fromkeys(e.id for _, e in written)),
-                    _arguments(args, kwargs),
-                    nodes,
-                    None if site is None else site.span,
-                    "" if site is None else site.text,
-                    core.local.scope,
-                    None,
-                    self._untracked(name, inputs, made, nodes),
-                    custom,
-                    within,
-                    None if node is None else node.id,
-                    core.thread(),
-                    quiet,
-                )
-            )
+            op = Op(
+                self._count, name, qualified, tuple([e.id for _, e in inputs]), outputs,
+                tuple(dict.fromkeys(e.id for _, e in written)), arguments(args, kwargs), nodes,
+                None if site is None else site.span, "" if site is None else site.text, core.local.scope, None,
+                self._untracked(name, inputs, made, nodes), custom, within, None if node is None else node.id,
+                core.thread(), quiet,
+            )  # fmt: skip
+            journal.write(op)
             batch += self._suspicions(name, inputs, made, written, bad, site, custom)
             self._count += 1
         for event in batch:
@@ -255,12 +240,12 @@ class Forward:
     ) -> list[Event]:
         """Warnings about what this operation did."""
         core, op = self.core, self._count
-        find = core.tensors.find
-        results = [e for t in made if (e := find(t)) is not None] + [e for _, e in written]
-        worst = max(results, key=lambda e: e.bad, default=None)
+        live = core.tensors.live
         found: list[Event] = []
-        if worst is not None:
-            found += core.warns.not_finite(bad, worst.bad, site, op=op, tensor=worst.id)
+        for entry in [live[id(t)] for t in made] + [e for _, e in written]:
+            if entry.bad > bad:
+                found += core.warns.not_finite(bad, entry.bad, site, op=op, tensor=entry.id)
+                break
         found += core.warns.loss(name, [e for _, e in inputs], site, op)
         if custom:
             for tensor, entry in written:
@@ -545,7 +530,7 @@ class Forward:
                 tuple([e.id for _, e in inputs]),
                 (),
                 (entry.id,),
-                _arguments(args, kwargs),
+                arguments(args, kwargs),
                 (),
                 None if site is None else site.span,
                 "" if site is None else site.text,
@@ -557,55 +542,3 @@ class Forward:
         )
         self._count += 1
         core.journal.write_all(batch)
-
-
-def _gather(value: Any, found: list[Any], depth: int) -> None:
-    """Tensors in nested plain containers, a few levels down and not more than ten thousand."""
-    if isinstance(value, Tensor):
-        found.append(value)
-    elif depth < _DEEP and len(found) < _WIDE:
-        if isinstance(value, tuple | list):
-            for item in value:
-                _gather(item, found, depth + 1)
-        elif isinstance(value, dict):
-            for item in value.values():
-                _gather(item, found, depth + 1)
-
-
-_PLAIN = (
-    bool,
-    int,
-    float,
-    complex,
-    str,
-    torch.dtype,
-    torch.device,
-    torch.layout,
-    torch.memory_format,
-    type(None),
-    slice,
-)
-
-
-def _arguments(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    found = [("", _text(arg)) for arg in args if not _has_tensor(arg)]
-    if kwargs:
-        found += [(name, _text(value)) for name, value in kwargs.items() if not _has_tensor(value)]
-    return tuple(found)
-
-
-def _has_tensor(value: Any) -> bool:
-    if isinstance(value, Tensor):
-        return True
-    return isinstance(value, tuple | list) and len(value) > 0 and isinstance(value[0], Tensor)
-
-
-def _text(value: Any, depth: int = 0) -> str:
-    """Plain values as Python writes them; of anything else the type alone, since its `repr` is the program's code."""
-    if isinstance(value, _PLAIN):
-        return repr(value)[:200]
-    if isinstance(value, tuple | list) and depth < 3:
-        inside = ", ".join(_text(item, depth + 1) for item in value[:16])
-        more = ", …" if len(value) > 16 else ""
-        return f"[{inside}{more}]" if isinstance(value, list) else f"({inside}{more})"
-    return f"<{type(value).__name__}>"

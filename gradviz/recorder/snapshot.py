@@ -23,7 +23,9 @@ BYTES_LIMIT = 3 * 1024 * 1024
 """Largest content kept of one tensor; one event may carry two of them and stay far below the format's limit."""
 _FEW = 32
 _THUMB = 32
-_SAMPLE = 1 << 18
+_INTEGERS = 1 << 18
+_SIDE = 128
+_SAMPLE = _SIDE * _SIDE
 
 _NUMPY = {
     torch.float64: "<f8",
@@ -41,6 +43,7 @@ _NUMPY = {
     torch.uint32: "<u4",
     torch.uint64: "<u8",
 }
+_least, _greatest, _sum = np.minimum.reduce, np.maximum.reduce, np.add.reduce
 _BITS = {1: torch.uint8, 2: torch.int16}
 _DTYPE_TEXT: dict[Any, str] = {}
 _DEVICE_TEXT: dict[Any, str] = {}
@@ -241,30 +244,52 @@ def _exact(tensor: Any, device: str) -> Data:
 def _statistics(array: Any, data: Data) -> Data:
     """`data` with the statistics of a numpy array: over the finite elements, in double precision."""
     flat = array.ravel()
-    nan = inf = 0
-    if flat.dtype.kind in "fc":
-        finite = np.isfinite(flat)
-        if not finite.all():
-            nan = int(np.isnan(flat).sum())
-            inf = len(flat) - int(finite.sum()) - nan
-            flat = flat[finite]
     if flat.dtype.kind == "c":
-        sizes = np.abs(flat).astype(np.float64)
-        return replace(data, nan=nan, inf=inf, norm=float(np.sqrt(sizes @ sizes)))
-    if not len(flat):
-        return replace(data, nan=nan, inf=inf)
+        return _complex_statistics(flat, data)
     flat = flat.astype(np.float64)
-    norm = math.sqrt(float(flat @ flat))
-    return replace(
-        data, nan=nan, inf=inf, low=float(flat.min()), high=float(flat.max()), mean=float(flat.mean()), norm=norm
+    square = float(flat.dot(flat))
+    nan = inf = 0
+    if not math.isfinite(square):
+        finite = np.isfinite(flat)
+        nan = int(np.isnan(flat).sum())
+        inf = len(flat) - int(finite.sum()) - nan
+        flat = flat[finite]
+        square = float(flat.dot(flat))
+    count = len(flat)
+    if not count:
+        return replace(data, nan=nan, inf=inf)
+    low, high, total = _least(flat), _greatest(flat), _sum(flat)
+    return Data(
+        data.shape,
+        data.dtype,
+        data.device,
+        data.layout,
+        data.raw,
+        data.missing,
+        nan,
+        inf,
+        float(low),
+        float(high),
+        float(total) / count,
+        math.sqrt(square),
     )
+
+
+def _complex_statistics(flat: Any, data: Data) -> Data:
+    finite = np.isfinite(flat)
+    nan = int(np.isnan(flat).sum())
+    sizes = np.abs(flat[finite]).astype(np.float64)
+    inf = len(flat) - len(sizes) - nan
+    return replace(data, nan=nan, inf=inf, norm=float(np.sqrt(sizes @ sizes)))
 
 
 def _large(tensor: Any, device: str, count: int) -> Data:
     dtype = tensor.dtype
     empty = Data(tuple(tensor.shape), dtype_text(dtype), device, missing="budget")
     if not dtype.is_floating_point:
-        return _statistics(tensor.numpy(), empty) if dtype in _NUMPY and count <= _SAMPLE else _integers(tensor, empty)
+        return (
+            _statistics(tensor.numpy(), empty) if dtype in _NUMPY and count <= _INTEGERS else _integers(tensor, empty)
+        )
     if dtype not in (torch.float32, torch.float64):
         tensor = tensor.float()
     thumb, shape = _thumbnail(tensor, count)
@@ -303,7 +328,7 @@ def _thumbnail(tensor: Any, count: int) -> tuple[bytes, tuple[int, int]]:
     rows = max(count // columns, 1)
     picture = tensor.reshape(rows, columns)
     if count > _SAMPLE:
-        picture = picture[:: max(1, rows // 256), :: max(1, columns // 256)]
+        picture = picture[:: max(1, rows // _SIDE), :: max(1, columns // _SIDE)]
     size = min(picture.shape[0], _THUMB), min(picture.shape[1], _THUMB)
     means = torch.nn.functional.adaptive_avg_pool2d(picture[None].float(), size)
     return means.numpy().astype("<f4").tobytes(), size

@@ -1,0 +1,64 @@
+"""What an operation was called with: the tensors among its arguments, and the rest as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+Tensor = torch.Tensor
+_DEEP = 4
+_WIDE = 10_000
+
+
+def gather(value: Any, found: list[Any], depth: int) -> None:
+    """Tensors in nested plain containers, a few levels down and not more than ten thousand."""
+    if isinstance(value, Tensor):
+        found.append(value)
+    elif depth < _DEEP and len(found) < _WIDE:
+        if isinstance(value, tuple | list):
+            for item in value:
+                gather(item, found, depth + 1)
+        elif isinstance(value, dict):
+            for item in value.values():
+                gather(item, found, depth + 1)
+
+
+_PLAIN = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    torch.dtype,
+    torch.device,
+    torch.layout,
+    torch.memory_format,
+    type(None),
+    slice,
+)
+
+
+def arguments(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    found = [("", _text(arg)) for arg in args if not _has_tensor(arg)]
+    if kwargs:
+        found += [(name, _text(value)) for name, value in kwargs.items() if not _has_tensor(value)]
+    return tuple(found)
+
+
+def _has_tensor(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return True
+    return isinstance(value, tuple | list) and len(value) > 0 and isinstance(value[0], Tensor)
+
+
+def _text(value: Any, depth: int = 0) -> str:
+    """Plain values as Python writes them; of anything else the type alone, since its `repr` is the program's code."""
+    if isinstance(value, _PLAIN):
+        return repr(value)[:200]
+    if isinstance(value, tuple | list) and depth < 3:
+        inside = ", ".join(_text(item, depth + 1) for item in value[:16])
+        more = ", …" if len(value) > 16 else ""
+        return f"[{inside}{more}]" if isinstance(value, list) else f"({inside}{more})"
+    return f"<{type(value).__name__}>"
