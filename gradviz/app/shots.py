@@ -11,9 +11,9 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QApplication
 
+from gradviz import assets
 from gradviz.app import open_window
 from gradviz.app.window import Window
-from gradviz import assets
 
 SIZES = ((1280, 800), (1920, 1080))
 

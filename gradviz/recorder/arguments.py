@@ -41,6 +41,7 @@ _PLAIN = (
 
 
 def arguments(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Name ("" for a positional one) and text of each argument that is no tensor."""
     found = [("", _text(arg)) for arg in args if not _has_tensor(arg)]
     if kwargs:
         found += [(name, _text(value)) for name, value in kwargs.items() if not _has_tensor(value)]

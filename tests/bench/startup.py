@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from statistics import median
 
@@ -44,8 +46,12 @@ def torch_seconds() -> float:
 
 def window_seconds() -> tuple[float, float]:
     """Seconds from the start of the process to the first paint and to the first recorded graph."""
-    start = time.monotonic()
-    ran = subprocess.run([sys.executable, "-c", CHILD], check=True, capture_output=True, text=True)
+    with tempfile.TemporaryDirectory() as settings:
+        environment = os.environ | {"GRADVIZ_CONFIG_DIR": settings}
+        start = time.monotonic()
+        ran = subprocess.run(
+            [sys.executable, "-c", CHILD], check=True, stdout=subprocess.PIPE, text=True, env=environment
+        )
     (line,) = [line for line in ran.stdout.splitlines() if line.startswith("TIMES")]
     _, painted, ready, whole = line.split()
     if whole != "True":
