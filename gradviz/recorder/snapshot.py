@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import weakref
 from typing import Any
@@ -202,7 +203,8 @@ def missing(tensor: Any, why: str) -> Data:
 def _to_cpu(tensor: Any) -> Any:
     accelerator = torch.accelerator.current_accelerator()
     if accelerator is not None and accelerator.type == tensor.device.type:
-        torch.accelerator.synchronize(tensor.device)
+        with contextlib.suppress(RuntimeError):  # a backend without streams has nothing to wait for
+            torch.accelerator.synchronize(tensor.device)
     return tensor.to("cpu")
 
 

@@ -118,7 +118,10 @@ def _add_in_place(a: Any, b: Any, alpha: float = 1) -> Any:
 
 @_kernel("copy_")
 def _copy(a: Any, b: Any, non_blocking: bool = False) -> Any:
-    a.raw = np.array(_raw(b), np.float32).reshape(a.raw.shape)
+    if isinstance(a, Array):
+        a.raw = np.array(_raw(b), np.float32).reshape(a.raw.shape)
+    else:
+        a.numpy()[...] = _raw(b)
     return a
 
 
