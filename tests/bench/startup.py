@@ -14,7 +14,8 @@ ROUNDS = 5
 
 CHILD = """
 import time
-from gradviz.app.main import open_window
+from gradviz.app import open_window
+window = open_window()  # starts the recorder before it imports Qt, as `make run` does
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QApplication
 
@@ -25,10 +26,10 @@ class Watch(QObject):
             self.painted = time.monotonic()
         return False
 
-app = QApplication([])
+app = QApplication.instance()
 watch = Watch()
 app.installEventFilter(watch)
-window = open_window()
+window.update()
 while not watch.painted:
     app.processEvents()
 ready = window.wait_ready(60)
