@@ -51,13 +51,13 @@ def alive(pid: int) -> bool:
 
 def test_lines_are_run_shown_and_played(live: Window, qtbot: QtBot) -> None:
     end = live.session.view.steps
-    qtbot.mouseClick(live.toolbar.backward, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(live.desk.toolbar.backward, Qt.MouseButton.LeftButton)
     assert live.session.view.live == "running" and not live.trigger("run.backward"), "one at a time"
     assert live.wait_ready(20)
     view = live.session.view
     assert view.steps > end and view.step == end + 1 and view.playing, "at the first new step, playing"
     assert view.actions == ("loss.backward(retain_graph=True)",)
-    assert live.left.done.list.item(1).text() == "▸ loss.backward(retain_graph=True)"
+    assert live.desk.left.done.list.item(1).text() == "▸ loss.backward(retain_graph=True)"
     live.trigger("step.last")
     frame = live.session.frame
     once, twice = live.session.trace.at(end).grad("w"), frame.grad("w")
@@ -71,7 +71,7 @@ def test_a_graph_used_up_is_pytorch_s_own_error_at_its_node(live: Window, qtbot:
     live.trigger("step.last")
     fault = live.session.trace.faults[-1]
     assert fault.code == "freed_graph" and fault.node is not None
-    card = live.stage.error
+    card = live.desk.stage.error
     qtbot.waitUntil(card.isVisible)
     assert "✖" in card.title.text() and fault.message in card.original.text()
     assert live.session.view.live == "ready", "the process goes on"
@@ -120,26 +120,26 @@ def test_undo_runs_the_program_and_all_but_the_last(live: Window) -> None:
 def test_killed_at_once_and_run_again_by_one_button(open_on: Opened, tmp_path: Path, qtbot: QtBot) -> None:
     window = open_on(program(tmp_path, SLOW))
     qtbot.waitUntil(lambda: window.session.view.steps > 20, timeout=60_000)
-    pid = window.recorder.pid
+    pid = window.desk.recorder.pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     qtbot.waitUntil(lambda: window.session.view.live == "gone", timeout=5_000)
-    assert window.banner.isVisible() and "9" in window.banner.label.text()
+    assert window.desk.banner.isVisible() and "9" in window.desk.banner.label.text()
     ended = window.session.trace.ended[0]
     assert isinstance(ended, Ended) and ended.status == "killed"
     assert window.wait_ready(5)
     assert window.trigger("step.last") and window.session.view.step > 20, "what there is can be stepped through"
-    window.port.rerun(Program("import torch\nw = torch.ones(2, requires_grad=True)\n", "mine.py"))
-    assert not window.banner.isVisible()
+    window.desk.port.rerun(Program("import torch\nw = torch.ones(2, requires_grad=True)\n", "mine.py"))
+    assert not window.desk.banner.isVisible()
     assert window.wait_ready(60) and window.session.view.live == "ready"
 
 
 def test_the_button_of_the_banner_runs_again(open_on: Opened, tmp_path: Path, qtbot: QtBot) -> None:
     window = open_on(program(tmp_path, "import os, torch\ntorch.ones(2)\nos._exit(3)\n"))
     qtbot.waitUntil(lambda: window.session.view.live == "gone", timeout=60_000)
-    assert "3" in window.banner.label.text()
+    assert "3" in window.desk.banner.label.text()
     window.session.update(program=Program("import torch\nx = torch.ones(2) + 1\n", "mine.py"))
-    qtbot.mouseClick(window.banner.button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(window.desk.banner.button, Qt.MouseButton.LeftButton)
     assert window.wait_ready(60)
     assert window.session.view.live == "ready" and "x" in window.session.trace.names
 
@@ -184,24 +184,24 @@ def test_a_flood_of_output_does_not_hold_up_the_window(open_on: Opened, tmp_path
     timer.stop()
     assert len(late) > 20 and sorted(late)[int(len(late) * 0.95)] < 0.25
     window.trigger("step.last")
-    assert "line 199999" in window.left.output.text.toPlainText()
+    assert "line 199999" in window.desk.left.output.text.toPlainText()
 
 
 def test_a_recorder_that_cannot_start_is_told(open_on: Opened, recorded: Callable[[str], Path], qtbot: QtBot) -> None:
     window = open_on(recorded("one_layer"))
-    window.recorder.start(Program("x = 1\n", "x.py"), launched=launch(Program("x = 1\n"), python="/bin/false"))
+    window.desk.recorder.start(Program("x = 1\n", "x.py"), launched=launch(Program("x = 1\n"), python="/bin/false"))
     qtbot.waitUntil(lambda: window.session.view.live == "gone", timeout=5_000)
-    assert window.banner.isVisible() and window.banner.button.isVisible()
+    assert window.desk.banner.isVisible() and window.desk.banner.button.isVisible()
 
 
 def test_what_cannot_be_decoded_is_told_and_the_good_part_stays(open_on: Opened, tmp_path: Path, qtbot: QtBot) -> None:
     text = "import os, torch\nx = torch.ones(2)\n"
     window = open_on(program(tmp_path, text))
     assert window.wait_ready(60)
-    reader = window.recorder._reader
+    reader = window.desk.recorder._reader
     assert reader is not None
     reader.chunks.put(b"garbage, and no frame")
-    window.recorder._arrived.emit()
+    window.desk.recorder._arrived.emit()
     qtbot.waitUntil(lambda: window.session.view.live == "gone", timeout=5_000)
     assert window.session.trace.damage and window.session.view.steps == 1
 
@@ -212,7 +212,7 @@ def test_what_cannot_be_decoded_is_told_and_the_good_part_stays(open_on: Opened,
 def test_closing_the_window_ends_its_recorder(open_on: Opened, tmp_path: Path, qtbot: QtBot) -> None:
     window = open_on(program(tmp_path, SLOW))
     qtbot.waitUntil(lambda: window.session.view.steps > 0, timeout=60_000)
-    pid = window.recorder.pid
+    pid = window.desk.recorder.pid
     assert pid is not None and alive(pid)
     window.close()
     qtbot.waitUntil(lambda: not alive(pid), timeout=3_000)
@@ -225,7 +225,7 @@ def test_a_killed_window_leaves_no_orphan(tmp_path: Path, text: str) -> None:
         "import sys, time; from gradviz.app import open_window; from PySide6.QtWidgets import QApplication\n"
         f"w = open_window({str(path)!r})\n"
         "while not w.session.view.steps: QApplication.processEvents()\n"
-        "print(w.recorder.pid, flush=True)\n"
+        "print(w.desk.recorder.pid, flush=True)\n"
         "while True: QApplication.processEvents()\n"
     )
     shell = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT)
@@ -264,7 +264,9 @@ def test_an_interpreter_that_has_no_gradviz_is_given_ours(tmp_path: Path) -> Non
     )  # named by PYTHONPATH, its .pth files are not read, so that gradviz is not there
     environment = {**os.environ, "PYTHONPATH": site}
     bare = [sys.executable, "-S", "-c"]
-    known = subprocess.run([*bare, "import gradviz"], env=environment, cwd=tmp_path, capture_output=True, check=False)
+    known = subprocess.run(
+        [*bare, "import gradviz.recorder"], env=environment, cwd=tmp_path, capture_output=True, check=False
+    )
     assert known.returncode, "the check checks nothing"
     path = program(tmp_path, "import torch\ntorch.ones(2, requires_grad=True).sum().backward()\n")
     command = [*bare, BOOT, str(ROOT), str(path)]
