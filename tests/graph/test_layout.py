@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
+import networkx as nx
 import numpy as np
 import pytest
 
 from gradviz.graph import Card, Graph, Layout, Wire, build, lay_out
-from gradviz.graph.layout import _inversions, _monotone
+from gradviz.graph.heights import monotone
+from gradviz.graph.layers import inversions, ranks
 from tests.graph.test_build import recorded
 
 
@@ -80,6 +83,43 @@ def test_real_graphs(name: str, mode: str) -> None:
     assert (layout.forward_xy == again.forward_xy).all()
 
 
+@pytest.mark.parametrize("name", ["one_layer", "lstm"])
+def test_columns_may_run_down(name: str) -> None:
+    graph = build(recorded(name))
+    layout = lay_out(graph, direction="down")
+    check(graph, layout)
+    np.testing.assert_allclose(layout.boxes[:, 2:], [(c.width, c.height) for c in graph.cards])
+    for wire in graph.wires:
+        assert layout.boxes[wire.source, 1] < layout.boxes[wire.target, 1]
+    again = lay_out(graph, (graph, layout), direction="down")
+    np.testing.assert_array_equal(layout.boxes, again.boxes)
+
+
+def test_progress_runs_from_nothing_to_all_and_a_spent_budget_still_gives_a_layout() -> None:
+    heard: list[float] = []
+    graph = random_graph(3)
+    check(graph, lay_out(graph, budget_seconds=0.0, progress=heard.append))
+    assert heard == sorted(heard)
+    assert heard[-1] == 1.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_longest_paths_end_at_the_results(seed: int) -> None:
+    graph = random_graph(seed)
+    links = [(w.source, w.target) for w in graph.wires]
+    column = ranks(len(graph.cards), links)
+    assert all(column[a] < column[b] for a, b in links)
+    walked = nx.dag_longest_path_length(nx.DiGraph(links)) if links else 0
+    assert max(column) == walked
+
+
+def test_a_ring_is_laid_out_too() -> None:
+    cards = tuple(Card(f"fold:{i}", "fold", "f", width=100.0) for i in range(3))
+    layout = lay_out(Graph(cards, tuple(Wire(i, (i + 1) % 3, 0) for i in range(3))))
+    check(Graph(cards), replace(layout, forward_ptr=np.zeros(1, np.int64), forward_xy=np.zeros((0, 2))))
+    assert layout.stub.any()
+
+
 def test_routes_end_at_their_ports() -> None:
     graph = build(recorded("one_layer"))
     layout = lay_out(graph)
@@ -104,9 +144,9 @@ def test_a_chain_of_twenty_thousand_needs_no_recursion() -> None:
 def test_the_two_small_algorithms_against_their_definitions(seed: int) -> None:
     chance = random.Random(seed)
     places = [chance.randrange(9) for _ in range(12)]
-    assert _inversions(places) == sum(a > b for i, a in enumerate(places) for b in places[i + 1 :])
+    assert inversions(places) == sum(a > b for i, a in enumerate(places) for b in places[i + 1 :])
     wanted, weights = [chance.uniform(-5, 5) for _ in range(8)], [chance.uniform(0.1, 4) for _ in range(8)]
-    levels = _monotone(wanted, weights)
+    levels = monotone(wanted, weights)
     assert levels == sorted(levels)
     cost = sum(w * (a - b) ** 2 for a, b, w in zip(wanted, levels, weights, strict=True))
     for _ in range(200):

@@ -1,0 +1,108 @@
+"""One connected graph in a region of its own: columns, lanes for wires that span them, heights, widths of the gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from gradviz.graph.heights import Link, heights
+from gradviz.graph.layers import ordered, ranks
+from gradviz.graph.model import Graph
+from gradviz.graph.routes import LANE, Plan
+
+GAP = 56.0
+LABEL_GAP = 96.0
+LABEL_SIDES = 20.0
+ROW_SPACE = 26.0
+LANE_SPACE = 4.0
+LONGEST = 24
+"""A wire over more columns than this is a stub."""
+STRAIGHT = 60.0
+"""How much more a wire of the main chain wants to be straight than one from a leaf."""
+
+
+class Region:
+    """Items are its cards, then the lanes."""
+
+    def __init__(self, graph: Graph, cards: Sequence[int], wires: Sequence[int], until: float = float("inf")) -> None:
+        self.graph = graph
+        self.cards = list(cards)
+        local = {card: i for i, card in enumerate(self.cards)}
+        self.wires = [w for w in wires if graph.wires[w].source in local and graph.wires[w].target in local]
+        self.ends = [(local[graph.wires[w].source], local[graph.wires[w].target]) for w in self.wires]
+        self.rank = ranks(len(self.cards), self.ends)
+        self.lanes: dict[int, tuple[int, int]] = {}
+        """Wire -> (its first lane's item, how many)."""
+        self.stubs: set[int] = set()
+        self.links = self._lanes()
+        columns, self.crossings = ordered(self.rank, [(a, b) for a, b, *_ in self.links], until)
+        high = [graph.cards[c].height + ROW_SPACE for c in self.cards]
+        high += [LANE + LANE_SPACE] * (len(self.rank) - len(high))
+        self.tops = heights(columns, high, self.links)
+        self.high = high
+        self._columns(columns)
+
+    def _lanes(self) -> list[Link]:
+        """Links between neighbouring columns; the longest wires go without lanes, so that these stay few."""
+        rank, cards, found = self.rank, self.graph.cards, []
+        longest = self._longest()
+        for w, (source, target) in zip(self.wires, self.ends, strict=True):
+            left, right = rank[source], rank[target]
+            if right <= left or right - left > longest:
+                self.stubs.add(w)
+                continue
+            wire = self.graph.wires[w]
+            weight = 1.0 if cards[wire.source].kind == "leaf" else STRAIGHT
+            out, into = (wire.source_port, wire.target_port) if wire.forward else (wire.grad_to, wire.grad_from)
+            before, port = source, out
+            if right - left > 1:
+                self.lanes[w] = (len(rank), right - left - 1)
+                for column in range(left + 1, right):
+                    found.append((before, len(rank), port, LANE / 2, weight))
+                    before, port = len(rank), LANE / 2
+                    rank.append(column)
+            found.append((before, target, port, into, weight))
+        return found
+
+    def _longest(self) -> int:
+        """So many columns may a wire span that all lanes together are about twice the cards."""
+        spans = sorted(s for a, b in self.ends if 1 < (s := self.rank[b] - self.rank[a]) <= LONGEST)
+        room = 2 * len(self.cards) + 2000
+        fits = [s for s, sum_ in zip(spans, accumulate(s - 1 for s in spans), strict=True) if sum_ <= room]
+        return LONGEST if len(fits) == len(spans) else max([4, *fits[-1:]])
+
+    def _columns(self, columns: Sequence[Sequence[int]]) -> None:
+        cards, count = self.graph.cards, len(self.cards)
+        self.widths = [max((cards[self.cards[i]].width for i in c if i < count), default=0.0) for c in columns]
+        self.gaps = [0.0] + [GAP] * (len(columns) - 1)
+        """Before each column."""
+        for w, (_, target) in zip(self.wires, self.ends, strict=True):
+            label = self.graph.wires[w].label
+            if label is not None and w not in self.stubs:
+                rank = self.rank[target]
+                self.gaps[rank] = max(self.gaps[rank], LABEL_GAP, label[0] + LABEL_SIDES)
+        self.lefts, x = [], 0.0
+        for gap, width in zip(self.gaps, self.widths, strict=True):
+            self.lefts.append(x + gap)
+            x += gap + width
+
+    def place(self, plan: Plan, x: float, top: float) -> float:
+        """Write the region down with its left edge at `x` and its top at `top`. Gives its bottom."""
+        lift = top - min(self.tops, default=0.0)
+        for i, card in enumerate(self.cards):
+            rank, c = self.rank[i], self.graph.cards[card]
+            left, width = x + self.lefts[rank], self.widths[rank]
+            shift = (width - c.width) / (1 if c.kind == "leaf" else 2)
+            plan.boxes[card] = left + shift, self.tops[i] + lift, c.width, c.height
+            plan.column[card] = left, left + width
+            plan.gap[card] = self.gaps[rank]
+        for w, (item, count) in self.lanes.items():
+            plan.first_lane[w], plan.lane_count[w] = len(plan.lanes), count
+            for lane in range(item, item + count):
+                left = x + self.lefts[self.rank[lane]]
+                plan.lanes.append((self.tops[lane] + lift, left, left + self.widths[self.rank[lane]]))
+        for w in self.stubs:
+            plan.stub[w] = True
+        plan.crossings += self.crossings
+        deepest = max((t + h for t, h in zip(self.tops, self.high, strict=True)), default=0.0)
+        return lift + deepest - ROW_SPACE
