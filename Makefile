@@ -11,7 +11,7 @@ APT := sudo apt-get install -y libegl1 libgl1 libxkbcommon0 libxkbcommon-x11-0 l
 help:
 	@echo "make setup   build .venv from requirements.lock and try Qt"
 	@echo "make run     open the window (FILE=prog.py or FILE=run.gradviz to open a file)"
-	@echo "make test    lint, then all tests; needs no display"
+	@echo "make test    lint, then the tests; needs no display (ARGS='-m slow': the long sweeps)"
 	@echo "make lint    ruff and mypy --strict"
 	@echo "make bench   measure the start of the window beside 'import torch', and the canvas"
 	@echo "make shots   PNGs of the window into shots/"
