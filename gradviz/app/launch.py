@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -38,12 +40,42 @@ class Launched:
     errors: Path
     """What the recorder itself wrote on standard error."""
 
+    def end(self) -> None:
+        """End the recorder, and what it started."""
+        with contextlib.suppress(OSError):
+            if self.process.stdin is not None:
+                self.process.stdin.close()
+        with contextlib.suppress(OSError):
+            if os.name == "posix":
+                os.killpg(self.process.pid, signal.SIGKILL)
+            else:
+                self.process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(1.0)
+
+    def tidy(self, *, silent: bool = True) -> None:
+        """Close its output, unless somebody may still be reading it, and remove what was written for it."""
+        if silent and self.process.stdout is not None:
+            self.process.stdout.close()
+        self.folder.cleanup()
+
     def complaint(self, limit: int = 2000) -> str:
         """The end of what the recorder wrote on standard error."""
         try:
             return self.errors.read_bytes()[-limit:].decode("utf-8", "replace").strip()
         except OSError:
             return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a window is to show first: a program, perhaps with its recorder on the way, or a file."""
+
+    path: str | None = None
+    program: Program | None = None
+    launched: Launched | None = None
+    problem: str | None = None
+    """Why the file cannot be shown."""
 
 
 def read_program(path: str) -> Program:

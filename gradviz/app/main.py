@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from gradviz.app.launch import Launched, launch, read_program
+from gradviz.app.launch import Opening, launch, read_program
 from gradviz.player.forms import OneLayer
-from gradviz.player.program import Program, from_form
+from gradviz.player.program import from_form
 
 if TYPE_CHECKING:
     from gradviz.app.window import Window
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def open_window(path: str | None = None) -> Window:
     """Show a window; see `gradviz.app.open_window`."""
-    program, launched, problem = _prepare(path)
+    opening = prepare(path)
     from PySide6.QtWidgets import QApplication
 
     app = QApplication.instance() or QApplication(sys.argv[:1])
@@ -24,29 +24,24 @@ def open_window(path: str | None = None) -> Window:
     QApplication.setDesktopFileName("gradviz")
     from gradviz.app.window import Window
 
-    window = Window()
+    window = Window(opening)
     window.show()
-    if problem is not None and path is not None:
-        window.port.cannot_open(path, problem)
-    elif program is not None:
-        window.port.load(program, launched)
-    elif path is not None:
-        window.port.open(path)
+    window.wait_painted()
     return window
 
 
-def _prepare(path: str | None) -> tuple[Program | None, Launched | None, str | None]:
-    """What to show, its recorder on the way, and what went wrong."""
+def prepare(path: str | None) -> Opening:
+    """What to show, its recorder on the way where there is one."""
     if path is not None and not path.lower().endswith((".py", ".pyw")):
-        return None, None, None
+        return Opening(path)
     try:
         program = from_form(OneLayer()) if path is None else read_program(path)
     except (OSError, ValueError) as error:
-        return None, None, str(error)
+        return Opening(path, problem=str(error))
     try:
-        return program, launch(program), None
+        return Opening(path, program, launch(program))
     except OSError:
-        return program, None, None  # the window tries again, and says why it fails
+        return Opening(path, program)  # the window tries again, and says why it fails
 
 
 def main(path: str | None = None) -> int:

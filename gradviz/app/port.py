@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QSaveFile
 from PySide6.QtWidgets import QFileDialog
 
-from gradviz.app.launch import Launched, read_program
+from gradviz.app.launch import Launched, Opening, read_program
 from gradviz.explain import Words
 from gradviz.player.program import Program
 from gradviz.settings import opened
@@ -18,7 +18,7 @@ from gradviz.trace import SUFFIX, TraceError, encode, open_trace
 from gradviz.trace.events import Event
 
 if TYPE_CHECKING:
-    from gradviz.app.window import Window
+    from gradviz.app.desk import Desk
 
 Ask = Callable[[str, str, bool], str | None]
 FILTERS = {
@@ -32,9 +32,9 @@ FILTERS = {
 class WindowPort:
     """The `Port` of a window."""
 
-    def __init__(self, window: Window) -> None:
-        self._window = window
-        self.session = window.session
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.session = desk.session
         self.ask: Ask = self._dialog
         """Asks for a path: (kind, suggestion, saving)."""
 
@@ -45,18 +45,27 @@ class WindowPort:
 
     # ---- running
 
+    def begin(self, opening: Opening) -> None:
+        """Show what a window is opened on."""
+        if opening.path is not None and opening.problem is not None:
+            self.cannot_open(opening.path, opening.problem)
+        elif opening.program is not None:
+            self.load(opening.program, opening.launched)
+        elif opening.path is not None:
+            self.open(opening.path)
+
     def load(self, program: Program, launched: Launched | None = None) -> None:
         """Show another program and record it, paused at step 0."""
         self.session.update(program=program, editing=False, device=program.form.device if program.form else "cpu")
-        self._window.banner.hide()
-        self._window.recorder.start(program, launched=launched)
+        self._desk.banner.hide()
+        self._desk.recorder.start(program, launched=launched)
 
     def run_program(self, actions: tuple[str, ...] = ()) -> None:
         """Record the program anew; the playhead stays where it is."""
-        self._window.banner.hide()
+        self._desk.banner.hide()
         view = self.session.view
         self.session.update(playing=False)
-        self._window.recorder.start(view.program, actions, step=view.step)
+        self._desk.recorder.start(view.program, actions, step=view.step)
 
     def rerun(self, program: Program, actions: tuple[str, ...] = ()) -> None:
         """Take a changed program and record it; the playhead stays where it is."""
@@ -65,11 +74,11 @@ class WindowPort:
 
     def stop(self) -> None:
         """End the program within a second."""
-        self._window.recorder.stop()
+        self._desk.recorder.stop()
 
     def send(self, line: str) -> None:
         """Run a line in the live process."""
-        self._window.recorder.send(line)
+        self._desk.recorder.send(line)
 
     # ---- files
 
@@ -81,7 +90,7 @@ class WindowPort:
         title = self.words(f"ui.file.{'save' if saving else 'open'}_{kind}")
         chosen = f"{self.words(f'ui.file.{kind}')} ({FILTERS[kind]})"
         dialog = QFileDialog.getSaveFileName if saving else QFileDialog.getOpenFileName
-        return dialog(self._window, title, suggestion, chosen)[0] or None
+        return dialog(self._desk.window, title, suggestion, chosen)[0] or None
 
     def open(self, path: str) -> None:
         """Show a recording, or load and record a program. Opening a recording runs nothing."""
@@ -93,12 +102,12 @@ class WindowPort:
         except (OSError, ValueError, TraceError) as error:
             self.cannot_open(path, str(error))
             return
-        self._window.keep(opened(self._window.store.settings, str(Path(path).resolve())))
+        self._desk.keep(opened(self._desk.store.settings, str(Path(path).resolve())))
 
     def _show_recording(self, path: str) -> None:
         trace = open_trace(path)
-        self._window.recorder.close()
-        self._window.banner.hide()
+        self._desk.recorder.close()
+        self._desk.banner.hide()
         name = Path(path).name
         header = trace.header
         self.session.update(live="none", actions=(), editing=False, device=header.device)
@@ -106,7 +115,7 @@ class WindowPort:
         self.session.begin(trace)
         if trace.damage:
             damage = trace.damage
-            self._window.banner.tell(lambda words: damage, warn=True)
+            self._desk.banner.tell(lambda words: damage, warn=True)
 
     def cannot_open(self, path: str, why: str) -> None:
         """Say that a file cannot be shown."""
@@ -152,13 +161,11 @@ class WindowPort:
 
     def surface(self, what: str) -> None:
         """Bring something up."""
-        self._window.surface(what)
+        self._desk.surface(what)
 
     def tell(self, key: str, *, warn: bool = False, again: bool = False, **fields: object) -> None:
         """Say a sentence across the window, with a button to run again where that is what helps."""
-        self._window.banner.tell(
-            lambda words: words(key, **fields), warn=warn, again=self.run_program if again else None
-        )
+        self._desk.banner.tell(lambda words: words(key, **fields), warn=warn, again=self.run_program if again else None)
 
 
 def _svg(port: WindowPort, path: str) -> str | None:

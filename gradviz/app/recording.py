@@ -143,15 +143,15 @@ class RecorderProcess(QObject):
         reader, self._reader = self._reader, None
         if launched is None:
             return
-        _kill(launched.process)
+        launched.end()
         if reader is not None:
             reader.abandoned = True
             reader.join(1.0)
-        _tidy(launched, reader is None or not reader.is_alive())
+        launched.tidy(silent=reader is None or not reader.is_alive())
 
     def _end_now(self) -> None:
         if self._launched is not None and self.session.view.live in ("starting", "running"):
-            _kill(self._launched.process)
+            self._launched.end()
 
     def _signal(self, number: int) -> None:
         """To the recorder alone: programs that it started decide for themselves."""
@@ -293,23 +293,3 @@ def _why(launched: Launched, stopping: bool, heard: bool) -> tuple[str, str]:
     if code is not None and code < 0:
         return "signal", str(-code)
     return "exit", "" if code is None else str(code)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End it, and what it started."""
-    with contextlib.suppress(OSError):
-        if process.stdin is not None:
-            process.stdin.close()
-    with contextlib.suppress(OSError, PermissionError):
-        if os.name == "posix":
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(1.0)
-
-
-def _tidy(launched: Launched, silent: bool) -> None:
-    if silent and launched.process.stdout is not None:
-        launched.process.stdout.close()
-    launched.folder.cleanup()

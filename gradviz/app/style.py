@@ -15,6 +15,12 @@ from gradviz.scene.theme import Theme, load_theme, mix
 
 TEXT_PX = 13
 PRESENTER_PX = 17
+BAR = 56
+"""Height of the toolbar."""
+SIDES = (300, 860, 330)
+"""Widths of left column, canvas and inspector before anybody moves the borders."""
+TIMELINE = 226
+"""Height of the timeline, likewise."""
 
 
 def dress(app: QApplication, name: str, *, presenter: bool = False) -> None:

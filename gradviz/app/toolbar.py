@@ -13,6 +13,7 @@ from gradviz.actions import BY_ID
 from gradviz.app.icons import icon
 from gradviz.app.panel import Panel, differ
 from gradviz.app.seedbox import SeedBox
+from gradviz.app.style import BAR
 from gradviz.player.forms import FORMS
 from gradviz.player.view import SPEEDS, ViewState
 from gradviz.trace.events import Device
@@ -21,7 +22,6 @@ from gradviz.trace.values import number
 if TYPE_CHECKING:
     from gradviz.app.commands import Commands
 
-HEIGHT = 56
 LEVELS = 5
 """Ways to draw the bar, each narrower than the one before."""
 LONGEST_ROOT = 8
@@ -64,7 +64,7 @@ class Toolbar(Panel):
         self.recent_files: tuple[str, ...] = ()
         self.setObjectName("bar")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self.setFixedHeight(HEIGHT)
+        self.setFixedHeight(BAR)
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(14, 0, 14, 0)
         self._row.setSpacing(6)

@@ -13,7 +13,8 @@ from PySide6.QtGui import QDropEvent, QImage
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from gradviz.app.window import Window, dropped, key_of
+from gradviz.app.desk import key_of
+from gradviz.app.window import Window, dropped
 from gradviz.player.forms import OneLayer
 
 Key = Qt.Key
@@ -32,8 +33,8 @@ def test_first_start_is_the_one_layer_example_paused_at_step_0(live: Window) -> 
     view, trace = live.session.view, live.session.trace
     assert trace.header.source == OneLayer().source() and trace.complete
     assert (view.step, view.playing, view.live) == (0, False, "ready")
-    assert live.canvas.composer is not None and live.canvas.composer.graph.cards
-    welcome = live.stage.welcome
+    assert live.desk.canvas.composer is not None and live.desk.canvas.composer.graph.cards
+    welcome = live.desk.stage.welcome
     assert welcome.isVisible() and all(line.text() for line in welcome.lines)
     assert "F8" in welcome.lines[0].text() and "F1" in welcome.lines[2].text()
 
@@ -43,7 +44,7 @@ def test_the_greeting_goes_when_stepping_and_is_dismissed_for_good(
 ) -> None:
     window = open_on(recorded("one_layer"))
     assert window.wait_ready(20)
-    welcome = window.stage.welcome
+    welcome = window.desk.stage.welcome
     window.trigger("step.next")
     qtbot.waitUntil(lambda: not welcome.isVisible())
     window.trigger("step.first")
@@ -52,7 +53,7 @@ def test_the_greeting_goes_when_stepping_and_is_dismissed_for_good(
     assert not welcome.isVisible()
     window.close()
     again = open_on(recorded("one_layer"))
-    assert again.wait_ready(20) and not again.stage.welcome.isVisible()
+    assert again.wait_ready(20) and not again.desk.stage.welcome.isVisible()
 
 
 # ---- from outside
@@ -91,7 +92,7 @@ def test_wait_ready_tells_when_nothing_was_recorded(open_on: Callable[..., Windo
     broken.write_bytes(b"no recording")
     window = open_on(broken)
     assert not window.wait_ready(0.2)
-    assert window.banner.isVisible() and "broken.gradviz" in window.banner.label.text()
+    assert window.desk.banner.isVisible() and "broken.gradviz" in window.desk.banner.label.text()
 
 
 def test_the_window_loads_without_torch() -> None:
@@ -103,7 +104,12 @@ def test_the_window_loads_without_torch() -> None:
 
 
 def test_function_keys_work_wherever_the_focus_is(shown: Window, qtbot: QtBot) -> None:
-    for widget in (shown.canvas, shown.left.program.code, shown.left.done.list, shown.stage.search.line):
+    for widget in (
+        shown.desk.canvas,
+        shown.desk.left.program.code,
+        shown.desk.left.done.list,
+        shown.desk.stage.search.line,
+    ):
         shown.trigger("step.first")
         widget.setFocus()
         qtbot.keyClick(widget, Key.Key_F8)
@@ -112,13 +118,13 @@ def test_function_keys_work_wherever_the_focus_is(shown: Window, qtbot: QtBot) -
         qtbot.keyClick(widget, Key.Key_F7)
         assert shown.session.view.step == 1
         qtbot.keyClick(widget, Key.Key_End, Qt.KeyboardModifier.ControlModifier)
-        if widget in (shown.canvas, shown.left.done.list):
+        if widget in (shown.desk.canvas, shown.desk.left.done.list):
             assert shown.session.view.step == 14
 
 
 @pytest.mark.parametrize("panel", ["canvas", "timeline"])
 def test_plain_keys_step_on_canvas_and_timeline(shown: Window, qtbot: QtBot, panel: str) -> None:
-    widget: QWidget = getattr(shown, panel)
+    widget: QWidget = getattr(shown.desk, panel)
     widget.setFocus()
     for key, step in ((Key.Key_Right, 1), (Key.Key_Right, 2), (Key.Key_Left, 1), (Key.Key_End, 14), (Key.Key_Home, 0)):
         qtbot.keyClick(widget, key)
@@ -130,35 +136,35 @@ def test_plain_keys_step_on_canvas_and_timeline(shown: Window, qtbot: QtBot, pan
 
 
 def test_plain_keys_belong_to_text_elsewhere(shown: Window, qtbot: QtBot) -> None:
-    line = shown.stage.search.line
+    line = shown.desk.stage.search.line
     line.setFocus()
     qtbot.keyClicks(line, "f ?/")
     qtbot.keyClick(line, Key.Key_Left)
     assert line.text() == "f ?/" and shown.session.view.step == 0 and not shown.session.view.playing
-    assert not shown.keys_card.isVisible()
+    assert not shown.desk.keys.isVisible()
 
 
 def test_slash_finds_and_question_mark_lists_the_keys(shown: Window, qtbot: QtBot) -> None:
-    shown.canvas.setFocus()
-    qtbot.keyClick(shown.canvas, Key.Key_Question, Qt.KeyboardModifier.ShiftModifier)
-    assert shown.keys_card.isVisible()
-    qtbot.keyClick(shown.keys_card, Key.Key_Escape)
-    assert not shown.keys_card.isVisible() and shown.canvas.hasFocus()
-    qtbot.keyClick(shown.canvas, Key.Key_Slash)
-    assert shown.stage.search.line.hasFocus()
+    shown.desk.canvas.setFocus()
+    qtbot.keyClick(shown.desk.canvas, Key.Key_Question, Qt.KeyboardModifier.ShiftModifier)
+    assert shown.desk.keys.isVisible()
+    qtbot.keyClick(shown.desk.keys, Key.Key_Escape)
+    assert not shown.desk.keys.isVisible() and shown.desk.canvas.hasFocus()
+    qtbot.keyClick(shown.desk.canvas, Key.Key_Slash)
+    assert shown.desk.stage.search.line.hasFocus()
 
 
 def test_clickers_step_in_presenter_mode_only(shown: Window, qtbot: QtBot) -> None:
-    shown.canvas.setFocus()
-    qtbot.keyClick(shown.canvas, Key.Key_PageDown)
+    shown.desk.canvas.setFocus()
+    qtbot.keyClick(shown.desk.canvas, Key.Key_PageDown)
     assert shown.session.view.step == 0
     size = QApplication.font().pixelSize()
-    qtbot.keyClick(shown.canvas, Key.Key_P, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier)
+    qtbot.keyClick(shown.desk.canvas, Key.Key_P, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier)
     assert shown.session.view.presenter and QApplication.font().pixelSize() > size
     assert not shown.statusBar().isVisible()
-    qtbot.keyClick(shown.canvas, Key.Key_PageDown)
-    qtbot.keyClick(shown.canvas, Key.Key_PageDown)
-    qtbot.keyClick(shown.canvas, Key.Key_PageUp)
+    qtbot.keyClick(shown.desk.canvas, Key.Key_PageDown)
+    qtbot.keyClick(shown.desk.canvas, Key.Key_PageDown)
+    qtbot.keyClick(shown.desk.canvas, Key.Key_PageUp)
     assert shown.session.view.step == 1
     shown.trigger("view.presenter")
     assert shown.statusBar().isVisible() and QApplication.font().pixelSize() == size
@@ -171,7 +177,7 @@ def test_playing_reaches_the_end_and_stops(shown: Window, qtbot: QtBot) -> None:
     shown.session.update(speed=64.0)
     shown.trigger("play.toggle")
     qtbot.waitUntil(lambda: shown.session.view.step == 14 and not shown.session.view.playing, timeout=10_000)
-    assert not shown._clock.isActive()
+    assert not shown.desk._clock.isActive()
 
 
 # ---- what is said
@@ -183,11 +189,11 @@ def test_title_theme_and_language_switch_live_and_are_remembered(
     window = open_on(recorded("one_layer"))
     assert window.wait_ready(20)
     assert window.windowTitle() == "one_layer.gradviz[*] — gradviz"
-    english, light = window.left.tabs["program"].text(), picture(window)
+    english, light = window.desk.left.tabs["program"].text(), picture(window)
     window.trigger("view.theme")
     assert picture(window) != light
     window.trigger("view.language")
-    assert window.left.tabs["program"].text() == "程序" != english
+    assert window.desk.left.tabs["program"].text() == "程序" != english
     window.close()
     again = open_on(recorded("one_layer"))
     assert (again.session.view.theme, again.session.view.language) == ("dark", "zh")
@@ -223,8 +229,8 @@ def test_nothing_is_cut_off_at_usual_sizes(shown: Window, size: tuple[int, int])
     shown.resize(*size)
     QApplication.processEvents()
     assert (shown.width(), shown.height()) == size, "the window can be made so small"
-    assert shown.stage.width() >= 380 and shown.stage.height() >= 250
-    assert shown.timeline.height() >= 100
+    assert shown.desk.stage.width() >= 380 and shown.desk.stage.height() >= 250
+    assert shown.desk.timeline.height() >= 100
 
 
 # ---- drops

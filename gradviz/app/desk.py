@@ -1,0 +1,286 @@
+"""All that stands in the window: the panels, the clock, and what happens when a panel asks for something."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QElapsedTimer, QObject, Qt, QTimer
+from PySide6.QtWidgets import QApplication, QSplitter, QVBoxLayout, QWidget
+
+from gradviz.app.banner import Banner
+from gradviz.app.commands import Commands
+from gradviz.app.inspector import Inspector
+from gradviz.app.layouts import Layouts
+from gradviz.app.left import LeftColumn
+from gradviz.app.palette import Answer, KeysPage, Palette
+from gradviz.app.port import WindowPort
+from gradviz.app.recording import RecorderProcess
+from gradviz.app.stage import Stage
+from gradviz.app.status import StatusBar
+from gradviz.app.style import SIDES, TIMELINE, dress
+from gradviz.app.timeline import Timeline
+from gradviz.app.toolbar import Toolbar, shown_name
+from gradviz.explain import Words, why
+from gradviz.player.fixes import repair
+from gradviz.player.forms import FORMS
+from gradviz.player.program import edited, from_form
+from gradviz.player.view import ViewState, advance, go
+from gradviz.session import Session
+from gradviz.trace.events import Backward, Fault, Grad, NodeRan, Op
+
+if TYPE_CHECKING:
+    from gradviz.app.window import Window
+    from gradviz.settings import Settings
+
+TICK_MS = 16
+LONGEST_TICK = 0.1
+"""Seconds that may pass at once: after a stall the motion goes on, it does not jump."""
+
+
+class Desk(QObject):
+    """Builds the panels into a window and keeps the clock. Panels know the session alone, never one another."""
+
+    def __init__(self, window: Window) -> None:
+        super().__init__(window)
+        self.window = window
+        self.store = window.store
+        kept = self.store.settings
+        self.session = Session(
+            ViewState(theme=kept.theme, language=kept.language, reduced_motion=kept.reduced_motion, speed=kept.speed)
+        )
+        self.port = WindowPort(self)
+        self.recorder = RecorderProcess(self.session, self)
+        self.commands = Commands(self.session, self.port, window)
+        self.banner = Banner(self.session)
+        self.toolbar = Toolbar(self.commands)
+        self.toolbar.recent_files = kept.recent
+        self.left = LeftColumn(self.commands)
+        self.stage = Stage(self.commands)
+        self.canvas = self.stage.canvas
+        self.canvas.wheel_zooms = kept.wheel_zooms
+        self.stage.welcome.dismissed = kept.greeted
+        self.inspector = Inspector(self.session)
+        self.timeline = Timeline(self.session)
+        self.layouts = Layouts(self.session, self.canvas, self)
+        self.palette = Palette(self.commands, window)
+        self.keys = KeysPage(self.commands, window)
+        self.answer = Answer(window)
+        self._put_together()
+        self._connect()
+        self._clock = QTimer(self, interval=TICK_MS)
+        self._clock.setTimerType(Qt.TimerType.PreciseTimer)
+        self._clock.timeout.connect(self._tick)
+        self._elapsed = QElapsedTimer()
+        self._restore_shape()
+        self.destroyed.connect(self.session.listen(self._heard))
+        self._retitle()
+        self.canvas.setFocus()
+
+    # ---- building
+
+    def _put_together(self) -> None:
+        self.sides = QSplitter(Qt.Orientation.Horizontal)
+        right = QWidget()
+        right.setObjectName("right")
+        right.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        column = QVBoxLayout(right)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.inspector)
+        for panel, share in ((self.left, 0), (self.stage, 1), (right, 0)):
+            self.sides.addWidget(panel)
+            self.sides.setStretchFactor(self.sides.count() - 1, share)
+        self.sides.setCollapsible(1, False)
+        self.halves = QSplitter(Qt.Orientation.Vertical)
+        self.halves.addWidget(self.sides)
+        self.halves.addWidget(self.timeline)
+        self.halves.setStretchFactor(0, 1)
+        self.halves.setStretchFactor(1, 0)
+        self.halves.setCollapsible(0, False)
+        for splitter in (self.sides, self.halves):
+            splitter.setHandleWidth(1)
+        center = QWidget()
+        column = QVBoxLayout(center)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.toolbar)
+        column.addWidget(self.banner)
+        column.addWidget(self.halves, 1)
+        self.window.setCentralWidget(center)
+        self.window.setStatusBar(StatusBar(self.session))
+        if sys.platform == "darwin":
+            self.commands.fill(self.window.menuBar())
+
+    def _connect(self) -> None:
+        self.commands.give_plain_keys(self.canvas, self.timeline)
+        self.recorder.lost.connect(self._lost)
+        self.left.build.built.connect(lambda form: self.port.rerun(from_form(form)))
+        self.toolbar.example.connect(self._example)
+        self.toolbar.recent.connect(lambda path: self.commands.trigger("file.open", path))
+        self.toolbar.device.connect(self._device)
+        self.stage.error.fix.connect(self._fix)
+        self.stage.welcome.close_button.clicked.connect(lambda: self.keep(replace(self.store.settings, greeted=True)))
+        self.answer.went.connect(lambda step: self.session.show(go(self.session.view, step)))
+
+    def _restore_shape(self) -> None:
+        sides, halves = self.store.shape("sides"), self.store.shape("halves")
+        if sides is None or not self.sides.restoreState(sides):
+            self.sides.setSizes([*SIDES])
+        if halves is None or not self.halves.restoreState(halves):
+            self.halves.setSizes([max(300, self.window.height() - TIMELINE - 84), TIMELINE])
+
+    def clear(self) -> None:
+        """The window is closing: keep the shape, end the recorder."""
+        self.store.keep_shape("sides", self.sides.saveState())
+        self.store.keep_shape("halves", self.halves.saveState())
+        self._clock.stop()
+        self.recorder.close()
+
+    @property
+    def is_ready(self) -> bool:
+        """The program has ended and all that was recorded is on the canvas."""
+        view = self.session.view
+        recorded = bool(self.session.trace.events) and view.live not in ("starting", "running")
+        due = self.left.build.is_due or self.left.program.code.highlighter.is_due
+        return recorded and self.layouts.is_settled and not due
+
+    def keep(self, settings: Settings) -> None:
+        """Remember these settings."""
+        self.store.write(settings)
+        self.toolbar.recent_files = settings.recent
+
+    def surface(self, what: str) -> None:
+        """Bring something up, by its name in `Port.surface`."""
+        actions: dict[str, Callable[[], None]] = {
+            "find": self._find,
+            "palette": self.palette.open,
+            "keys": self.keys.open,
+            "why": self._why,
+            "fit": self._fit,
+            "fold_all": lambda: self._fold(True),
+            "unfold_all": lambda: self._fold(False),
+        }
+        actions[what]()
+
+    def _find(self) -> None:
+        self.stage.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def _fit(self) -> None:
+        if self.session.view.selection:
+            self.canvas.fit_selection()
+        else:
+            self.canvas.fit()
+
+    def _fold(self, fold: bool) -> None:
+        graph = self.layouts.graph
+        if graph is None:
+            return
+        folds = frozenset(card.key for card in graph.cards if card.kind == "fold")
+        groups = frozenset(f"fold:{title}" for title, _, _ in graph.groups)
+        view = self.session.view
+        if fold:
+            self.session.update(folded=view.folded | groups, unfolded=frozenset())
+        else:
+            self.session.update(folded=frozenset(), unfolded=view.unfolded | folds | groups)
+
+    def _why(self) -> None:
+        view, trace = self.session.view, self.session.trace
+        target = view.selection or key_of(trace.event_at(view.step))
+        answer = why(trace, view.step, target, language=view.language)
+        words = Words(view.language)
+        steps = tuple((step, words("ui.why.step", step=step)) for step in answer.steps_to_jump)
+        self.answer.open(answer.question, tuple(answer.sentences), steps)
+
+    # ---- the session
+
+    def _heard(self, old: ViewState, new: ViewState) -> None:
+        if old.theme != new.theme or old.presenter != new.presenter:
+            self._dress()
+        if old.presenter != new.presenter:
+            self._present(new.presenter)
+        if (old.theme, old.language, old.reduced_motion, old.speed) != (
+            new.theme,
+            new.language,
+            new.reduced_motion,
+            new.speed,
+        ):
+            self.keep(
+                replace(
+                    self.store.settings,
+                    theme=new.theme,
+                    language=new.language,
+                    reduced_motion=new.reduced_motion,
+                    speed=new.speed,
+                )
+            )
+        if old.program != new.program or old.language != new.language:
+            self._retitle()
+        if new.playing or new.alpha < 1.0:
+            if not self._clock.isActive():
+                self._elapsed.start()
+                self._clock.start()
+        elif self._clock.isActive():
+            self._clock.stop()
+
+    def _tick(self) -> None:
+        seconds = min(LONGEST_TICK, self._elapsed.restart() / 1000)
+        self.session.show(advance(self.session.view, seconds))
+
+    def _dress(self) -> None:
+        app = QApplication.instance()
+        if isinstance(app, QApplication):
+            dress(app, self.session.view.theme, presenter=self.session.view.presenter)
+
+    def _present(self, on: bool) -> None:
+        """For an audience: larger letters, and only what is looked at."""
+        self.window.statusBar().setVisible(not on)
+        self.toolbar.fit()
+        self.left.present(on)
+
+    def _retitle(self) -> None:
+        view = self.session.view
+        self.window.setWindowTitle(f"{shown_name(view, Words(view.language))}[*] — gradviz")
+        self.window.setWindowModified(view.program.modified)
+
+    # ---- what panels ask for
+
+    def _example(self, position: int) -> None:
+        self.port.load(from_form(replace(FORMS[position](), device=self.session.view.device)))
+
+    def _device(self, spec: str) -> None:
+        program = self.session.view.program
+        self.session.update(device=spec)
+        if program.form is not None:
+            program = from_form(replace(program.form, device=spec))
+        self.port.rerun(program)
+
+    def _fix(self, fault: int, fix: Any) -> None:
+        view = self.session.view
+        if fix.kind == "why":
+            self._why()
+            return
+        mended = repair(fix, self.session.trace, fault, view.program.text, view.actions)
+        if mended is None:
+            return
+        self.port.rerun(edited(view.program, mended.text), mended.actions)
+
+    def _lost(self, kind: str, detail: str) -> None:
+        key = f"ui.banner.{kind}" if detail or kind == "stopped" else f"ui.banner.{kind}_unknown"
+        self.port.tell(key, warn=kind != "stopped", again=True, detail=detail)
+
+
+def key_of(event: object) -> str:
+    """What a step is about, as a key for questions."""
+    if isinstance(event, NodeRan):
+        return f"node:{event.node}"
+    if isinstance(event, Op):
+        return f"op:{event.id}"
+    if isinstance(event, Fault):
+        return f"fault:{event.id}"
+    if isinstance(event, Grad):
+        return f"grad:{event.tensor}"
+    if isinstance(event, Backward) and event.tensors:
+        return f"tensor:{event.tensors[0]}"
+    return ""
