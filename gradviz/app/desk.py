@@ -24,6 +24,7 @@ from gradviz.app.style import SIDES, TIMELINE, dress
 from gradviz.app.timeline import Timeline
 from gradviz.app.toolbar import Toolbar, shown_name
 from gradviz.explain import Words, why
+from gradviz.graph.folds import EVERY
 from gradviz.player.fixes import repair
 from gradviz.player.forms import FORMS
 from gradviz.player.program import edited, from_form
@@ -125,6 +126,9 @@ class Desk(QObject):
         self.answer.went.connect(lambda step: self.session.show(go(self.session.view, step)))
 
     def _restore_shape(self) -> None:
+        for widget in (self.window, self.window.centralWidget()):
+            if (layout := widget.layout()) is not None:
+                layout.activate()  # splitters take sizes for the width that they have
         sides, halves = self.store.shape("sides"), self.store.shape("halves")
         if sides is None or not self.sides.restoreState(sides):
             self.sides.setSizes([*SIDES])
@@ -174,16 +178,8 @@ class Desk(QObject):
             self.canvas.fit()
 
     def _fold(self, fold: bool) -> None:
-        graph = self.layouts.graph
-        if graph is None:
-            return
-        folds = frozenset(card.key for card in graph.cards if card.kind == "fold")
-        groups = frozenset(f"fold:{title}" for title, _, _ in graph.groups)
-        view = self.session.view
-        if fold:
-            self.session.update(folded=view.folded | groups, unfolded=frozenset())
-        else:
-            self.session.update(folded=frozenset(), unfolded=view.unfolded | folds | groups)
+        every = frozenset((EVERY,))
+        self.session.update(folded=every if fold else frozenset(), unfolded=frozenset() if fold else every)
 
     def _why(self) -> None:
         view, trace = self.session.view, self.session.trace

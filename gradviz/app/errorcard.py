@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 WIDTH = 540
 GAP = 30
+LEAST, TOP = 8, 48
 
 
 class ErrorCard(Panel):
@@ -151,8 +152,7 @@ class ErrorCard(Panel):
             self.move((canvas.width() - width) // 2, max(60, (bottom - height) // 2))
             return
         x = max(12, min(anchor.center().x() - width // 3, canvas.width() - width - 12))
-        below = anchor.bottom() + GAP
-        y = below if below + height <= bottom else max(60, anchor.top() - GAP - height)
+        y = _beside(anchor, height, bottom)
         self.move(x, y)
         self._place_link(anchor.center().x(), anchor.bottom(), anchor.top(), y, height)
         self.raise_()
@@ -180,3 +180,11 @@ class ErrorCard(Panel):
         if layout is not None:
             layout.activate()
             self.resize(self.width(), layout.heightForWidth(self.width()))
+
+
+def _beside(anchor: QRect, height: int, bottom: int) -> int:
+    """Top of a card of that height below or above a place, as far off as there is room for."""
+    below, above = bottom - height - anchor.bottom(), anchor.top() - height - TOP
+    if below >= LEAST or below >= above:
+        return anchor.bottom() + max(LEAST, min(GAP, below))
+    return anchor.top() - height - max(LEAST, min(GAP, above))

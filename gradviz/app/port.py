@@ -202,7 +202,8 @@ def _raster(name: str) -> Callable[[WindowPort, str], str | None]:
 
 def _text(module: str, function: str) -> Callable[[WindowPort, str], str | None]:
     def write(port: WindowPort, path: str) -> str | None:
-        return str(getattr(importlib.import_module(f"gradviz.export.{module}"), function)(port.session.trace))
+        made = getattr(importlib.import_module(f"gradviz.export.{module}"), function)
+        return str(made(port.session.trace, port.session.view.step))
 
     return write
 

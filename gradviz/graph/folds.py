@@ -13,6 +13,8 @@ from gradviz.trace import Trace
 
 MANY = 300
 """Above so many cards the first view is folded."""
+EVERY = "fold:*"
+"""In `folded` or `unfolded`: every group that is not named there itself."""
 WIDTH, HEIGHT = 168.0, 58.0
 
 Group = tuple[int, str]
@@ -30,13 +32,20 @@ def fold(
     home = list(range(len(cards)))
     made: dict[int, Card] = {}
     for key, members in runs.items():
-        if len(members) < 2 or key in unfolded or not (automatic or key in folded):
+        if len(members) < 2 or not _is_folded(key, folded, unfolded, automatic=automatic):
             continue
         for i in members:
             home[i] = members[0]
         made[members[0]] = _folded(key, [cards[i] for i in members])
     _absorb_leaves(cards, wires, home, made)
     return _reduced(cards, wires, home, made)
+
+
+def _is_folded(key: str, folded: frozenset[str], unfolded: frozenset[str], *, automatic: bool) -> bool:
+    """What was said of this group, else what was said of all, else what the size asks for."""
+    if key in folded or key in unfolded:
+        return key in folded
+    return EVERY in folded or (automatic and EVERY not in unfolded)
 
 
 def _path(trace: Trace, card: Card) -> tuple[str, ...]:
