@@ -300,23 +300,18 @@ def _qt() -> list[tuple[str, str]]:
     try:
         from gradviz.app.fonts import load_fonts
         from gradviz.app.raster import application
+        from gradviz.app.store import folder
     except ImportError as error:
         return [("Qt", f"cannot be loaded: {error}")]
     app = application()
-    return [("Qt platform", app.platformName()), ("fonts", ", ".join(load_fonts()) or "none bundled")]
+    fonts = ", ".join(load_fonts()) or "none bundled"
+    return [("Qt platform", app.platformName()), ("fonts", fonts), ("settings", str(folder()))]
 
 
 def _paths() -> list[tuple[str, str]]:
-    from platformdirs import user_config_path, user_data_path
-
     from gradviz import assets
 
     try:
-        resources = str(assets.folder())
+        return [("resources", str(assets.folder()))]
     except FileNotFoundError as error:
-        resources = str(error)
-    return [
-        ("resources", resources),
-        ("settings", str(user_config_path("gradviz"))),
-        ("data", str(user_data_path("gradviz"))),
-    ]
+        return [("resources", str(error))]

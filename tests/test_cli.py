@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -85,9 +86,14 @@ def test_a_program_is_recorded_before_it_is_exported(tmp_path: Path, programs: P
     assert "BinaryCrossEntropyWithLogitsBackward0" in out.read_text("utf-8")
 
 
-def test_diagnose_asks_torch_in_another_process() -> None:
-    said = run("--diagnose").stdout
-    assert "torch" in said and "offscreen" in said and "JetBrains Mono" in said
+def test_diagnose_says_what_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADVIZ_CONFIG_DIR", str(tmp_path))
+    said = dict(line.split(maxsplit=1) for line in run("--diagnose").stdout.splitlines())
+    assert said["torch"].startswith(version("torch"))
+    assert said["settings"] == str(tmp_path)
+    assert "JetBrains Mono" in said["fonts"]
+    assert Path(said["resources"]).is_dir()
+    assert "offscreen" in run("--diagnose").stdout
 
 
 @pytest.mark.parametrize(
