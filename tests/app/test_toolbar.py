@@ -124,12 +124,15 @@ def test_devices_are_called_as_pytorch_calls_them() -> None:
 
 @pytest.fixture
 def seeds(qtbot: QtBot) -> tuple[SeedBox, list[Seed]]:
-    box, heard = SeedBox(), list[Seed]()
-    qtbot.addWidget(box)
+    window = QWidget()
+    window.resize(600, 60)
+    qtbot.addWidget(window)
+    box, heard = SeedBox(window), list[Seed]()
+    box.resize(600, 40)
     box.retell(Words("en"))
     box.set_shape((5, 3))
     box.changed.connect(heard.append)
-    box.show()
+    window.show()
     return box, heard
 
 
