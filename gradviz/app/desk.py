@@ -127,7 +127,7 @@ class Desk(QObject):
 
     def _restore_shape(self) -> None:
         for widget in (self.window, self.window.centralWidget()):
-            if (layout := widget.layout()) is not None:
+            if widget is not None and (layout := widget.layout()) is not None:
                 layout.activate()  # splitters take sizes for the width that they have
         sides, halves = self.store.shape("sides"), self.store.shape("halves")
         if sides is None or not self.sides.restoreState(sides):

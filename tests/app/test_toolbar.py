@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -123,7 +123,7 @@ def test_devices_are_called_as_pytorch_calls_them() -> None:
 
 
 @pytest.fixture
-def seeds(qtbot: QtBot) -> tuple[SeedBox, list[Seed]]:
+def seeds(qtbot: QtBot) -> Iterator[tuple[SeedBox, list[Seed]]]:
     window = QWidget()
     window.resize(600, 60)
     qtbot.addWidget(window)
@@ -133,7 +133,8 @@ def seeds(qtbot: QtBot) -> tuple[SeedBox, list[Seed]]:
     box.set_shape((5, 3))
     box.changed.connect(heard.append)
     window.show()
-    return box, heard
+    yield box, heard
+    window.close()
 
 
 def test_a_seed_is_chosen_by_hand(seeds: tuple[SeedBox, list[Seed]], qtbot: QtBot) -> None:
