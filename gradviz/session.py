@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from gradviz.player.lines import Leaf, Root, default_root, leaves
+from gradviz.player.query import Hits, find
 from gradviz.player.view import ViewState
 from gradviz.trace import Frame, Trace
 from gradviz.trace.codec import AnyItem
@@ -41,6 +42,8 @@ class Session:
         if old != view:
             if old.step != view.step:
                 self.__dict__.pop("frame", None)
+            if (old.step, old.search) != (view.step, view.search):
+                self.__dict__.pop("hits", None)
             for listener in tuple(self._listeners):
                 listener(old, view)
 
@@ -71,6 +74,11 @@ class Session:
         return self.trace.at(self.view.step)
 
     @cached_property
+    def hits(self) -> Hits:
+        """What the view's search finds at its step, worked out once for all panels; empty where it searches nothing."""
+        return find(self.frame, self.view.search) if self.view.search.strip() else Hits()
+
+    @cached_property
     def root(self) -> Root | None:
         """Where the next backward pass begins if nobody says otherwise."""
         return default_root(self.trace)
@@ -82,5 +90,5 @@ class Session:
 
     def _forget(self) -> None:
         """The recording is another or has grown: what was worked out from it holds no more."""
-        for name in ("frame", "root", "leaves"):
+        for name in ("frame", "hits", "root", "leaves"):
             self.__dict__.pop(name, None)

@@ -40,6 +40,19 @@ def test_a_listener_may_end_itself_or_change_the_view() -> None:
     assert session.view.search == "nested" and "nested" in seen
 
 
+def test_a_search_is_made_once_for_each_step_and_text(trace: Trace) -> None:
+    session = Session()
+    assert session.hits.keys == ()
+    session.begin(trace, step=trace.steps)
+    session.update(search="pow")
+    found = session.hits
+    assert found.keys and session.hits is found
+    session.update(selection=found.keys[0])
+    assert session.hits is found, "nothing that it depends on has changed"
+    session.update(search="nothing of this name")
+    assert session.hits.keys == ()
+
+
 def test_begin_takes_the_step_and_forgets_the_rest(trace: Trace) -> None:
     session = Session(ViewState(selection="op:1", playing=True))
     revision = session.view.revision

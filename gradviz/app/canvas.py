@@ -110,6 +110,8 @@ class Canvas(QWidget):
         self.minimap.refresh()
         if len(graph.cards) > CROWD:
             self._slices.start()
+        if self.session.view.search:
+            self.set_hits(self.session.hits.keys)
         self._name()
         self.update()
 
@@ -274,6 +276,8 @@ class Canvas(QWidget):
             self._levels.forget()
             if self.composer and len(self.composer.graph.cards) > CROWD:
                 self._slices.start()
+        if old.search != new.search or (new.search and old.step != new.step):
+            self.set_hits(self.session.hits.keys)
         if any(getattr(old, field) != getattr(new, field) for field in _SHOWN):
             if old.step != new.step:
                 self._follow()

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLabel, QStackedLa
 from gradviz.app.facts import key_of_step
 from gradviz.app.paint import color, font
 from gradviz.explain import Words, tensor_label
-from gradviz.player.query import find
 from gradviz.player.view import ViewState
 from gradviz.scene.theme import Theme, load_theme
 from gradviz.session import Session
@@ -348,8 +347,7 @@ class Outline(QWidget):
         self._showing = False
 
     def _find(self) -> None:
-        text = self.session.view.search
-        self.model.hits = frozenset(find(self.session.frame, text).keys) if text.strip() else frozenset()
+        self.model.hits = frozenset(self.session.hits.keys)
 
     def _current(self, now: QModelIndex, before: QModelIndex) -> None:
         if self._showing or not now.isValid():

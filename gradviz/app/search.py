@@ -7,7 +7,6 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QWidget
 
 from gradviz.explain import Words
-from gradviz.player.query import Hits, find
 from gradviz.player.view import ViewState
 from gradviz.scene.theme import load_theme
 from gradviz.session import Session
@@ -21,7 +20,6 @@ class Search(QWidget):
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.session = session
-        self.hits = Hits()
         self.line, self.count = QLineEdit(), QLabel()
         self.line.setClearButtonEnabled(True)
         self.setFocusProxy(self.line)
@@ -62,12 +60,12 @@ class Search(QWidget):
         self.line.setToolTip(words("ui.search.help"))
         if self.line.text() != view.search and not self._wait.isActive():
             self.line.setText(view.search)
-        self.hits = find(self.session.frame, view.search) if view.search.strip() else Hits()
-        error = self.hits.error
+        hits = self.session.hits
+        error = hits.error
         if error is not None:
             said = words(f"ui.search.error_{error.code}", part=error.part)
         else:
-            said = words("ui.search.count", count=f"{len(self.hits.keys):,}", total=f"{self.hits.total:,}")
+            said = words("ui.search.count", count=f"{len(hits.keys):,}", total=f"{hits.total:,}")
         self.count.setText(said)
         theme = load_theme(view.theme)
         self.count.setStyleSheet(f"color: {theme.error if error else theme.text_dim}")
@@ -77,7 +75,7 @@ class Search(QWidget):
         """Select the next (1) or the previous (-1) hit."""
         if self._wait.isActive():
             self._search()
-        keys = self.hits.keys
+        keys = self.session.hits.keys
         if not keys:
             return
         chosen = self.session.view.selection

@@ -22,7 +22,6 @@ from gradviz.app.paint import color, font, pen
 from gradviz.app.track_paint import LEFT, ROWS, TOP, Picture, paint_chip, paint_tracks
 from gradviz.app.tracks import Tracks
 from gradviz.explain import Words, narrate, step_label
-from gradviz.player.query import find
 from gradviz.player.view import ViewState
 from gradviz.scene.theme import load_theme
 from gradviz.session import Session
@@ -50,8 +49,6 @@ class Timeline(QWidget):
         load_fonts()
         self.session = session
         self.tracks = Tracks(session.trace)
-        self.hits: frozenset[int] = frozenset()
-        """Steps that the view's search found."""
         self._scale: float | None = None
         self._first = 0.0
         self._pictures: tuple[object, QPixmap] | None = None
@@ -72,16 +69,19 @@ class Timeline(QWidget):
         """Room for the four tracks."""
         return QSize(900, 212)
 
+    @property
+    def hits(self) -> frozenset[int]:
+        """Steps that the view's search found."""
+        return self.session.hits.steps
+
     # ---- following the session
 
     def _changed(self, old: ViewState, new: ViewState) -> None:
         if old.revision != new.revision:
             self.tracks = Tracks(self.session.trace)
-            self._scale, self._first, self.hits = None, 0.0, frozenset()
+            self._scale, self._first = None, 0.0
         if old.revision != new.revision or old.events != new.events or old.steps != new.steps:
             self._read()
-        if old.search != new.search or (new.search and (old.step, old.events) != (new.step, new.events)):
-            self._find()
         if old.step != new.step and not self._dragging:
             self._reveal(new.step)
         if any(getattr(old, name) != getattr(new, name) for name in _REPAINT):
@@ -95,10 +95,6 @@ class Timeline(QWidget):
             self._reader.start()
         self._pictures = None
         self.update()
-
-    def _find(self) -> None:
-        text = self.session.view.search
-        self.hits = find(self.session.frame, text).steps if text.strip() else frozenset()
 
     def _name(self) -> None:
         view = self.session.view

@@ -253,6 +253,17 @@ def test_hits_of_a_search_stand_out(canvas: Canvas) -> None:
     assert picture(canvas) == before
 
 
+def test_the_views_search_marks_its_hits(canvas: Canvas) -> None:
+    before = picture(canvas)
+    canvas.session.update(search="matmul")
+    assert canvas.composer is not None and canvas.composer.hits == {canvas.composer.graph.index["op:4"]}
+    canvas.set_graph(*placed())
+    assert canvas.composer.hits, "another layout keeps them"
+    canvas.session.update(search="")
+    assert not canvas.composer.hits
+    assert picture(canvas) == before
+
+
 def test_what_may_still_move_is_faint(canvas: Canvas) -> None:
     final = picture(canvas)
     canvas.set_graph(*placed(), provisional=4)
