@@ -15,7 +15,6 @@ from gradviz.scene.far import Far
 from gradviz.scene.shapes import Box
 
 Floats = npt.NDArray[np.float64]
-LINES_OF_CLASS = ("forward", "forward", "gradient", "gradient")
 SLICE = 2_000
 SLICE_SECONDS = 0.008
 """Boxes that go into the overview picture before other events get their turn."""

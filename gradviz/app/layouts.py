@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from gradviz.graph.model import Graph, Layout
     from gradviz.session import Session
 
-SMALL = 300
-"""Graphs of at most so many cards are laid out here: that takes a few milliseconds."""
 PATIENCE = 6
 """While a program runs, drawing its graph may take one part in so many of the time."""
 

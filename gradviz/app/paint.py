@@ -22,8 +22,6 @@ from PySide6.QtGui import (
 from gradviz.app.fonts import MONO, SANS
 from gradviz.scene.shapes import Cells, Curve, Poly, Rect, Shape, Text, cell_lines
 
-TALLEST = 4096
-
 
 @lru_cache(512)
 def color(name: str, opacity: float = 1.0) -> QColor:

@@ -44,7 +44,6 @@ class Tracks:
         self._kinds: list[int] = [START]
         self._weights: list[float] = [np.nan]
         self._read = 0
-        self._step = 0
         self._open: list[tuple[int, int, str]] = []
         self._passes: dict[int, int] = {}
         self._stairs: dict[int, tuple[list[int], list[float]]] = {}

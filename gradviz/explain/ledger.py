@@ -85,7 +85,7 @@ def path_to(trace: Trace, pass_id: int, leaf: int) -> str:
     """The shortest way of gradients from the roots to a leaf, "Bce → Add → b", with the number of edges that end there
     where it is more than one."""
     began = trace.passes[pass_id]
-    nodes, arrivals = _way(trace, began, leaf)
+    nodes, arrivals = way_to(trace, began, leaf)
     if not nodes:
         return ""
     names = [short_node(trace.nodes[n].name) for n in nodes[:-1]]
@@ -95,7 +95,7 @@ def path_to(trace: Trace, pass_id: int, leaf: int) -> str:
     return f"{text} (×{arrivals})" if arrivals > 1 else text
 
 
-def _way(trace: Trace, began: Backward, leaf: int) -> tuple[list[int], int]:
+def way_to(trace: Trace, began: Backward, leaf: int) -> tuple[list[int], int]:
     """Nodes from a root to the leaf's AccumulateGrad, and how many edges of this pass end in it."""
     parent: dict[int, int | None] = dict.fromkeys(began.roots)
     queue, goal, arrivals = list(began.roots), None, 0

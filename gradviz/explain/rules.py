@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from gradviz import assets
 from gradviz.explain.labels import saved_data, value_text
-from gradviz.explain.words import Words, resource
+from gradviz.explain.words import Words
 from gradviz.trace import Trace
 from gradviz.trace.events import Data, Node
 
@@ -31,7 +32,7 @@ class RuleView:
 def own_rules() -> dict[str, dict[str, Any]]:
     """Node name without its number -> our rule, as `resources/rules` has it."""
     found: dict[str, dict[str, Any]] = {}
-    for path in sorted(resource("rules").glob("*.toml")):
+    for path in sorted(assets.path("rules").glob("*.toml")):
         for item in tomllib.loads(path.read_text("utf-8")).get("rule", []):
             found |= dict.fromkeys(item["names"], item)
     return found

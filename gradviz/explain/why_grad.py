@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from gradviz.explain.labels import joined, tensor_label, value_text
-from gradviz.explain.ledger import LedgerRow, _way, ledger
+from gradviz.explain.ledger import LedgerRow, ledger, way_to
 from gradviz.explain.words import Words
 from gradviz.trace import Trace
 from gradviz.trace import number as number_text
@@ -172,7 +172,7 @@ def twice(story: Story, tensor: int) -> None:
     key = f"twice.{('zero', 'once', 'many')[min(len(rows), 2)]}"
     story.say(key, *(row.step for row in rows[-MOST_ROWS:]), name=name, count=len(rows))
     last = rows[-1].pass_id if rows else None
-    arrivals = _way(trace, trace.passes[last], tensor)[1] if last is not None else 0
+    arrivals = way_to(trace, trace.passes[last], tensor)[1] if last is not None else 0
     if arrivals > 1:
         story.say("twice.paths", name=name, arrivals=arrivals)
     if len(rows) > 1:

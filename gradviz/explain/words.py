@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from functools import cache
-from pathlib import Path
 from typing import Any, ClassVar
+
+from gradviz import assets
 
 LANGUAGES: tuple[str, ...] = ("en", "zh")
 DEFAULT = "en"
-_PLACES = (Path(__file__).parents[2] / "resources", Path(__file__).parents[1] / "resources")
 
 
 class _Fields(dict[str, object]):
@@ -22,13 +22,8 @@ class _Fields(dict[str, object]):
 @cache
 def table(language: str) -> dict[str, str]:
     """Dotted key -> sentence, as the file of that language has it. Empty for a language that is not there."""
-    path = resource("locale") / f"{language}.toml"
+    path = assets.path("locale", f"{language}.toml")
     return _flat(tomllib.loads(path.read_text("utf-8")), "") if path.exists() else {}
-
-
-def resource(name: str) -> Path:
-    """A folder of resources: beside the package in a checkout, inside it in an installed wheel."""
-    return next((place / name for place in _PLACES if (place / name).is_dir()), _PLACES[0] / name)
 
 
 def _flat(tree: dict[str, Any], prefix: str) -> dict[str, str]:

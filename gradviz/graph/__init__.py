@@ -1,4 +1,4 @@
-"""Trace -> graph -> folded groups -> layout. networkx answers `questions` on the graph; it does not draw it."""
+"""Trace -> graph -> folded groups -> layout. `networks` hands the graph to networkx, which does not draw."""
 
 from gradviz.graph.build import build
 from gradviz.graph.layout import lay_out

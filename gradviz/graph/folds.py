@@ -17,8 +17,6 @@ EVERY = "fold:*"
 """In `folded` or `unfolded`: every group that is not named there itself."""
 WIDTH, HEIGHT = 168.0, 58.0
 
-Group = tuple[int, str]
-
 
 def fold(
     trace: Trace, cards: list[Card], wires: list[Wire], folded: frozenset[str], unfolded: frozenset[str]

@@ -453,9 +453,7 @@ class Forward:
             raise
         if kind == Kind.GRAD_SET:
             self._quietly(self._grad_set, args, inputs, old, site)
-        elif kind == Kind.HOOK:
-            self._quietly(self._hooked, inputs)
-        else:
+        elif kind != Kind.HOOK:
             self._quietly(self._changed, kind, func, args, kwargs, inputs, site)
         return result
 
@@ -493,13 +491,6 @@ class Forward:
             seen = core.tensors.find(grad)
             number = None if seen is None else seen.id
         core.journal.write(self._grad(entry, "none" if grad is None else "assign", after, number, site))
-
-    def _hooked(self, inputs: _Seen) -> None:
-        for tensor, entry in inputs[:1]:
-            if entry.node is not None:
-                tag = self.core.nodes.tag(tensor.grad_fn)
-                if tag is not None:
-                    tag.hooked = True
 
     def _changed(
         self, kind: Kind, func: Any, args: Sequence[Any], kwargs: dict[str, Any], inputs: _Seen, site: Site | None

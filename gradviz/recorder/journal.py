@@ -38,13 +38,17 @@ class Journal:
     def write(self, event: Event) -> None:
         """Append an event."""
         with self.lock:
-            if self._waiting:
-                self.settle(caught=True)
-            if self.gone:
-                self._tell_gone()
+            self._catch_up()
             if self.begun:
                 self._tell_begun()
             self._append(event)
+
+    def _catch_up(self) -> None:
+        """Tell what happened before and waits to be told: a fault was handled, nodes died."""
+        if self._waiting:
+            self.settle(caught=True)
+        if self.gone:
+            self._tell_gone()
 
     def write_all(self, events: Iterable[Event]) -> None:
         """Append events with none of another thread between them."""
@@ -55,10 +59,7 @@ class Journal:
     def ran(self, event: Event) -> None:
         """Append the run of the node that began last: its beginning needs no event of its own."""
         with self.lock:
-            if self._waiting:
-                self.settle(caught=True)
-            if self.gone:
-                self._tell_gone()
+            self._catch_up()
             self._append(event)
 
     def trailing(self, event: Event) -> None:
@@ -72,10 +73,7 @@ class Journal:
     def fault(self, event: Fault) -> None:
         """Append a fault, which waits until `settle`."""
         with self.lock:
-            if self._waiting:
-                self.settle(caught=True)
-            if self.gone:
-                self._tell_gone()
+            self._catch_up()
             if self.begun:
                 self._tell_begun()
             self._waiting.append(event)

@@ -31,7 +31,6 @@ class Tag:
         "edges",
         "freed",
         "gone",
-        "hooked",
         "id",
         "leaf",
         "name",
@@ -59,7 +58,6 @@ class Tag:
         self.freed: int | None = None
         """The pass that let go what was saved."""
         self.retained: list[Entry] | None = None
-        self.hooked = False
         self.custom = False
         self.op: int | None = None
         self.site: Site | None = None

@@ -71,7 +71,7 @@ class Process:
         self._module = types.ModuleType("__main__")
         self._source = b""
         self._last: tuple[int, str, int | None] = (0, "ok", None)
-        self._own_main = sys.modules.get("__main__")
+        self._own_main = sys.modules.get("__main__")  # held: the program takes its place, and its globals would go
 
     def run(self) -> int:
         """Run everything; gives the exit status."""

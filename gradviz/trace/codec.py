@@ -20,8 +20,6 @@ FRAME_SECONDS = 0.05
 """...or when its first event is this old."""
 FRAME_LIMIT = 16 * 1024 * 1024
 """A frame that claims to hold more than this is damage."""
-EVENT_LIMIT = 8 * 1024 * 1024
-"""Largest content that one event may carry; the recorder keeps statistics of anything larger."""
 
 _MAGIC = b"\x28\xb5\x2f\xfd"
 _BLOCK_LIMIT = 128 * 1024

@@ -197,11 +197,6 @@ class Trace:
         """The program's end was recorded and nothing is damaged."""
         return self.damage is None and self._last_ended is not None and self._last_ended.status != "killed"
 
-    @property
-    def program_ended(self) -> bool:
-        """The first cell, which is the program, is over."""
-        return 0 in self.ended
-
     def at(self, step: int) -> Frame:
         """What held after `step`; steps outside the recording are taken as the nearest one inside it."""
         return Frame(self, max(0, min(step, self.steps)))
@@ -285,11 +280,6 @@ class Trace:
         """Bytes that nodes keep for their backward formulas after each step, shape (steps + 1,). Memory shared by
         several nodes counts once."""
         return np.asarray(self._held, np.int64)
-
-    def cell_of(self, step: int) -> Cell | None:
-        """The cell that a step belongs to."""
-        position = int(np.searchsorted(self.cell_step.view, max(step, 1), "right"))
-        return self.cells[position - 1] if position else None
 
     def __repr__(self) -> str:
         return f"<Trace of {self.steps} steps, {len(self.ops)} operations, {len(self.nodes)} nodes>"
