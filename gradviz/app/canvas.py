@@ -39,6 +39,7 @@ READABLE = 0.5
 """A first view is not scaled below this: it shows the beginning instead."""
 GLIDE_MS = 180
 MINIMAP_FROM = 30
+MINIMAP_EDGE = 16
 _SHOWN = ("step", "alpha", "revision", "selection", "hover", "theme", "ghosts", "language", "reduced_motion", "search")
 
 
@@ -114,6 +115,7 @@ class Canvas(QWidget):
             self.set_hits(self.session.hits.keys)
         self._name()
         self.update()
+        self.moved.emit()  # what stands over the canvas may have to make room
 
     def set_hits(self, keys: Iterable[str]) -> None:
         """Mark what a search found; keys as in selections."""
@@ -339,10 +341,10 @@ class Canvas(QWidget):
 
     def _place_minimap(self) -> None:
         size = self.minimap.sizeHint()
-        _, right, bottom, _ = self._margins
+        _, right, _, _ = self._margins
         self.minimap.setGeometry(
             int(self.width() - right - size.width()),
-            int(self.height() - bottom - size.height()),
+            int(self.height() - MINIMAP_EDGE - size.height()),
             size.width(),
             size.height(),
         )

@@ -9,7 +9,7 @@ from PySide6.QtCore import QRect, QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from gradviz.app.icons import icon
-from gradviz.app.panel import Panel, differ
+from gradviz.app.panel import Panel, clear, differ
 from gradviz.explain import fault_card
 from gradviz.player.view import ViewState
 from gradviz.trace.events import Fault
@@ -106,9 +106,7 @@ class ErrorCard(Panel):
             label.setText(text)
             label.setVisible(bool(text))
         self.close_button.setIcon(icon("close", self.theme.text_dim))
-        while (item := self._buttons.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.deleteLater()
+        clear(self._buttons)
         for k, fix in enumerate(card.fixes):
             button = QPushButton(fix.label)
             button.setAccessibleName(fix.label)
@@ -152,7 +150,7 @@ class ErrorCard(Panel):
             self.move((canvas.width() - width) // 2, max(60, (bottom - height) // 2))
             return
         x = max(12, min(anchor.center().x() - width // 3, canvas.width() - width - 12))
-        y = _beside(anchor, height, bottom)
+        y = min(_beside(anchor, height, bottom), canvas.height() - height - 2)
         self.move(x, y)
         self._place_link(anchor.center().x(), anchor.bottom(), anchor.top(), y, height)
         self.raise_()

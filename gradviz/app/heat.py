@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from gradviz.app.paint import color, font
+from gradviz.app.panel import discard
 from gradviz.explain import Words
 from gradviz.scene.heat import paint
 from gradviz.scene.theme import Theme, contrast, load_theme
@@ -162,7 +163,7 @@ class HeatTable(QWidget):
     def _make_axes(self) -> None:
         for pick in self.picks:
             self._axes.removeWidget(pick)
-            pick.deleteLater()
+            discard(pick)
         count = self.array.ndim if self.array is not None else 0
         for box, chosen in ((self.rows_axis, count - 2), (self.columns_axis, count - 1)):
             box.clear()

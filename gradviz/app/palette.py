@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 
 from gradviz.actions import ACTIONS, BY_ID, MENUS
 from gradviz.app.commands import key_text
+from gradviz.app.panel import clear
 from gradviz.explain import Words
 
 if TYPE_CHECKING:
@@ -203,9 +204,7 @@ class Answer(Overlay):
         self.setAccessibleName(question)
         self.title.setText(question)
         self.body.setText("\n\n".join(sentences))
-        while (item := self._steps.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.deleteLater()
+        clear(self._steps)
         for step, label in steps[:6]:
             button = QPushButton(label)
             button.setAccessibleName(label)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QLayout, QWidget
 
 from gradviz.explain import Words
 from gradviz.player.view import ViewState
@@ -48,3 +48,16 @@ class Panel(QWidget):
 def differ(old: ViewState | None, new: ViewState, *fields: str) -> bool:
     """One of these fields has changed, or everything is new."""
     return old is None or any(getattr(old, field) != getattr(new, field) for field in fields)
+
+
+def discard(widget: QWidget) -> None:
+    """Take a widget away at once; it is deleted only when the event loop comes to that."""
+    widget.hide()
+    widget.deleteLater()
+
+
+def clear(layout: QLayout) -> None:
+    """Take everything out of a layout."""
+    while (item := layout.takeAt(0)) is not None:
+        if (widget := item.widget()) is not None:
+            discard(widget)

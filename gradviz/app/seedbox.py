@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QSpinBox, QWidget
 
+from gradviz.app.panel import discard
 from gradviz.explain import Words
 from gradviz.player.forms import Seed
 from gradviz.player.lines import typed_error
@@ -56,7 +57,7 @@ class SeedBox(QWidget):
         kept = [box.value() for box in self.indexes]
         for box in self.indexes:
             self._row.removeWidget(box)
-            box.deleteLater()
+            discard(box)
         self._shape, self.indexes = shape, []
         for k, size in enumerate(shape[:4]):
             box = QSpinBox()

@@ -114,9 +114,11 @@ class Stage(Panel):
         self.modes.move(EDGE, 14)
         wide = min(SEARCH, max(120, width - self.modes.width() - 3 * EDGE))
         self.search.setGeometry(width - EDGE - wide, 14, wide, self.search.sizeHint().height())
-        told = self.narration.heightForWidth(width - 2 * EDGE)
+        beside = self.canvas.minimap.width() + 24 if self.canvas.minimap.isVisibleTo(self) else 0
+        strip = width - 2 * EDGE - beside
+        told = self.narration.heightForWidth(strip)
         told = told if told > 0 else self.narration.sizeHint().height()
-        self.narration.setGeometry(EDGE, height - EDGE - told, width - 2 * EDGE, told)
+        self.narration.setGeometry(EDGE, height - EDGE - told, strip, told)
         reserved = NARRATION * (1.6 if self.session.view.presenter else 1.0)
         self.canvas.set_margins(TOP, 24, reserved + 2 * EDGE, 24)
         self.error.place(self.canvas, height - EDGE)

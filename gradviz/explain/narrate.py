@@ -184,8 +184,8 @@ class _Teller:
             return self._accumulate(event, node.leaf)
         outputs = [d for d in event.gout if d is not None]
         same = bool(outputs) and len(event.gin) == 1 and all(d == event.gin[0] for d in outputs)
-        gin = self.join([value_text(d) for d in event.gin])
-        gout = self.join([value_text(d) for d in outputs[:3]])
+        gin = self.join([_brief(d) for d in event.gin])
+        gout = self.join([_brief(d) for d in outputs[:3]])
         key = "node.unchanged" if same else "node.title" if outputs else "node.nothing"
         title = self.say(key, node=node.name, gin=gin, gout=gout)
         body = [self._rule(node), *self._hooks(event), *self._sent(event, node, same)]
@@ -293,3 +293,9 @@ _TELL: dict[type, Callable[[_Teller, Any], Told]] = {
     Grad: _Teller.grad,
     Fault: _Teller.fault,
 }
+
+
+def _brief(data: Data | None) -> str:
+    """For a title: a small value in full, of a larger one the shape alone; the sentence below has its norm."""
+    text = value_text(data)
+    return shape_text(data.shape) if data is not None and text.startswith("[…") else text

@@ -14,6 +14,7 @@ from gradviz.actions import ACTIONS
 from gradviz.app.output import SHOWN, tail
 from gradviz.app.status import duration, leaf_count
 from gradviz.app.window import Window
+from gradviz.explain import fault_card
 from gradviz.trace import Trace
 from gradviz.trace.events import Header, Output
 
@@ -194,3 +195,14 @@ def test_the_banner_speaks_the_language_of_now_and_goes(shown: Window, tmp_path:
     shown.trigger("view.language", "en")
     qtbot.mouseClick(banner.close_button, LEFT)
     assert not banner.isVisible()
+
+
+def test_the_card_shown_again_hides_the_buttons_of_before(open_on: Opened, recorded: Callable[[str], Path]) -> None:
+    window = open_on(recorded("second_backward"))
+    assert window.wait_ready(60)
+    window.trigger("step.last")
+    window.session.update(language="zh")
+    card = window.desk.stage.error
+    QApplication.processEvents()  # Qt shows what a layout was given a turn later, and deletes nothing in this one
+    buttons = [b for b in card.frame.findChildren(QPushButton) if b.isVisibleTo(card)]
+    assert [b.text() for b in buttons] == [f.label for f in fault_card(window.session.trace, 0, "zh").fixes]
