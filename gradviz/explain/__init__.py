@@ -1,11 +1,11 @@
 """What a step means: whole sentences, rules, the ledger of a gradient, errors and "why". No torch, no Qt."""
 
+from gradviz.explain.accounts import LedgerRow, ledger
+from gradviz.explain.answers import QUESTIONS, Answer, why
 from gradviz.explain.faults import FaultCard, Fix, fault_card
 from gradviz.explain.labels import node_label, step_label, tensor_label, value_text
-from gradviz.explain.ledger import LedgerRow, ledger
-from gradviz.explain.narrate import Narration, narrate
+from gradviz.explain.narration import Narration, narrate
 from gradviz.explain.rules import RuleView, numbers, rule
-from gradviz.explain.why import QUESTIONS, Answer, why
 from gradviz.explain.words import LANGUAGES, Words
 
 __all__ = [

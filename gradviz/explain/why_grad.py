@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from gradviz.explain.accounts import LedgerRow, ledger, way_to
 from gradviz.explain.labels import joined, tensor_label, value_text
-from gradviz.explain.ledger import LedgerRow, ledger, way_to
 from gradviz.explain.words import Words
 from gradviz.trace import Trace
 from gradviz.trace import number as number_text
