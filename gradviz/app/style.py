@@ -91,7 +91,7 @@ def sheet(name: str, size: int = TEXT_PX) -> str:
     mono = ", ".join(f'"{family}"' for family in MONO)
     hover = mix(t.panel, t.text, 0.06)
     check = _drawn("check", t.accent_text)
-    down = _drawn("down", t.text_dim)
+    down, up = _drawn("down", t.text_dim), _drawn("up", t.text_dim)
     faint = mix(t.panel, t.text_faint, 0.7)
     return f"""
 QToolTip {{ color: {t.text}; background: {t.panel}; border: 1px solid {t.card_border}; padding: 4px 6px; }}
@@ -159,6 +159,11 @@ QComboBox QAbstractItemView {{ background: {t.panel}; border: 1px solid {t.card_
     selection-background-color: {hover}; selection-color: {t.text}; outline: none; }}
 QLineEdit, QSpinBox, QDoubleSpinBox {{ border: 1px solid {t.card_border}; border-radius: 6px; padding: 4px 8px;
     background: {t.panel}; color: {t.text}; min-height: 18px; }}
+QSpinBox, QDoubleSpinBox {{ padding: 4px 22px 4px 8px; }}
+QSpinBox::up-button, QDoubleSpinBox::up-button {{ border: none; width: 20px; subcontrol-position: top right; }}
+QSpinBox::down-button, QDoubleSpinBox::down-button {{ border: none; width: 20px; subcontrol-position: bottom right; }}
+QSpinBox::up-arrow, QDoubleSpinBox::up-arrow {{ image: url({up}); width: 12px; height: 12px; }}
+QSpinBox::down-arrow, QDoubleSpinBox::down-arrow {{ image: url({down}); width: 12px; height: 12px; }}
 QPlainTextEdit, QListView, QTreeView, QTableView {{ border: none; background: {t.panel}; color: {t.text}; }}
 QPlainTextEdit#code, QListView#code {{ font-family: {mono}; font-size: {size - 1}px; }}
 QListView::item {{ padding: 3px 4px; border-radius: 4px; }}
