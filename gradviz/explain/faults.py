@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from gradviz.explain.labels import joined, tensor_label
+from gradviz.explain.labels import joined, place, tensor_label
 from gradviz.explain.words import Words
 from gradviz.trace import Trace, shape_text
 from gradviz.trace.events import Fault
@@ -78,7 +78,7 @@ def _fields(trace: Trace, fault: Fault, language: str) -> dict[str, object]:
             fields[key] = value
     if "freed_text" in fields:
         fields["freed_text"] = " ".join(str(fields["freed_text"]).split())
-    fields["line"] = fault.span[1] if fault.span else "?"
+    fields["where"] = place(trace, fault.span, language)
     fields["text"] = " ".join(fault.text.split()) or fault.type
     fields["type"] = fault.type
     fields["message"] = fault.message.split("\n")[0][:300]

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gradviz.explain.words import Words
 from gradviz.trace import NotCaptured, Trace, number, shape_text, to_numpy
-from gradviz.trace.events import Backward, Data, Fault, Grad, NodeRan, Op, Saved, Value
+from gradviz.trace.events import Backward, Data, Fault, Grad, NodeRan, Op, Saved, Span, Value
 
 _SHORT = {
     "binary_cross_entropy_with_logits": "bce",
@@ -120,3 +121,17 @@ def joined(items: list[str], language: str) -> str:
         return "".join(items)
     comma, last = ("、", " 和 ") if language == "zh" else (", ", " and ")
     return comma.join(items[:-1]) + last + items[-1]
+
+
+def place(trace: Trace, span: Span | None, language: str) -> str:
+    """Where a span is, as part of a sentence: a line of the program or of another file, or an action by its number."""
+    words = Words(language)
+    if span is None:
+        return words("say.where.unknown")
+    file, line = span[0], span[1]
+    position = next((k for k, cell in enumerate(trace.cells) if cell.file == file), 0)
+    if position:
+        return words("say.where.sent", number=position)
+    if trace.cells and trace.cells[0].file != file and file in trace.files:
+        return words("say.where.file", line=line, file=re.split(r"[\\/]", trace.files[file].path)[-1])
+    return words("say.where.program", line=line)

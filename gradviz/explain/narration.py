@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradviz.explain.faults import fault_card
-from gradviz.explain.labels import joined, node_label, tensor_label, value_text
+from gradviz.explain.labels import joined, node_label, place, tensor_label, value_text
 from gradviz.explain.rules import own_rule
 from gradviz.explain.words import Words
 from gradviz.trace import Trace, shape_text
@@ -63,8 +63,9 @@ class _Teller:
             return self.say("next.end") if self.trace.steps else ""
         event = self.trace.event_at(self.step + 1)
         if isinstance(event, Op):
-            line = event.span[1] if event.span else 0
-            return self.say("next.op_line" if line > 0 else "next.op", name=event.name, line=line)
+            if event.span is None or event.span[1] <= 0:
+                return self.say("next.op", name=event.name)
+            return self.say("next.op_line", name=event.name, where=place(self.trace, event.span, self.language))
         if isinstance(event, Backward):
             return self.say("next.seed", root=self._roots(event))
         if isinstance(event, NodeRan):

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from gradviz.explain.accounts import LedgerRow, ledger, way_to
-from gradviz.explain.labels import joined, tensor_label, value_text
+from gradviz.explain.labels import joined, place, tensor_label, value_text
 from gradviz.explain.words import Words
 from gradviz.trace import Trace
 from gradviz.trace import number as number_text
@@ -122,8 +122,8 @@ def _cut(story: Story, tensor: int, name: str, began: int) -> None:
             continue
         used = True
         if op.untracked in ("detached", "no_grad", "inference_mode", "not_differentiable"):
-            line = op.span[1] if op.span else "?"
-            story.say("none.cut", at, name=name, op=op.name, line=line, reason=story.reason(op.untracked))
+            where = place(trace, op.span, story.language)
+            story.say("none.cut", at, name=name, op=op.name, where=where, reason=story.reason(op.untracked))
             return
         reached.update(op.outputs)
     story.say("none.unreached" if used else "none.unused", began, name=name)

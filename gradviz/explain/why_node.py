@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradviz.explain.labels import node_label, tensor_label
+from gradviz.explain.labels import node_label, place, tensor_label
 from gradviz.explain.why_grad import Story, sentence
 from gradviz.trace import Trace
 from gradviz.trace.events import Backward, NodeRan
@@ -92,8 +92,8 @@ def here(story: Story, node: int) -> None:
             story.say("here.unseen")
         return
     op = trace.ops[told.op]
-    line = op.span[1] if op.span else "?"
-    story.say("here.op", born, op=op.name, line=line, step=born, text=sentence(op.text) or op.func)
+    where = place(trace, op.span, story.language)
+    story.say("here.op", born, op=op.name, where=where, step=born, text=sentence(op.text) or op.func)
     if len(op.nodes) > 1:
         story.say("here.composite", op=op.name, nodes=story.join([trace.nodes[n].name for n in op.nodes[:6]]))
     story.say("here.tracked")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradviz.explain.labels import node_label, short_node, tensor_label, value_text
+from gradviz.explain.labels import node_label, place, short_node, tensor_label, value_text
 from gradviz.explain.why_grad import Story
 from gradviz.trace import Trace
 from gradviz.trace.events import Data, Grad, NodeRan, Op, Value
@@ -68,8 +68,8 @@ def not_requires(story: Story, tensor: int) -> None:
         story.say("not_requires.dtype", *jumps, name=name, dtype=told.dtype)
         return
     if op.inputs and op.untracked is not None:
-        line = op.span[1] if op.span else "?"
-        story.say("not_requires.cut", *jumps, name=name, op=op.name, line=line, reason=story.reason(op.untracked))
+        where = place(trace, op.span, story.language)
+        story.say("not_requires.cut", *jumps, name=name, op=op.name, where=where, reason=story.reason(op.untracked))
         return
     story.say("not_requires.made", *jumps, name=name, op=op.name)
 

@@ -1,0 +1,40 @@
+"""How things are called in sentences."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradviz.explain.labels import place
+from gradviz.trace import Trace
+from gradviz.trace.events import Cell, File, Header
+
+
+@pytest.mark.parametrize(
+    ("file", "english", "chinese"),
+    [
+        (0, "line 3", "第 3 行"),
+        (1, "line 3 of layers.py", "layers.py 第 3 行"),
+        (2, "action 1", "操作 1"),
+        (3, "action 2", "操作 2"),
+    ],
+)
+def test_a_sent_line_is_named_as_an_action_and_another_file_by_its_name(file: int, english: str, chinese: str) -> None:
+    """Line 1 of what a button sent is not line 1 of the program."""
+    trace = Trace(
+        [
+            Header(),
+            File(0, "prog.py"),
+            Cell(0, 0),
+            File(1, "/somewhere/layers.py"),
+            File(2, "<action 1>"),
+            Cell(1, 2, "action"),
+            File(3, "<action 2>"),
+            Cell(2, 3, "action"),
+        ]
+    )
+    assert place(trace, (file, 3, 0, 3, 9), "en") == english
+    assert place(trace, (file, 3, 0, 3, 9), "zh") == chinese
+
+
+def test_a_span_that_is_not_known_is_said_to_be_so() -> None:
+    assert place(Trace(), None, "en") == "an unknown line"
