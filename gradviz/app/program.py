@@ -55,11 +55,11 @@ class ProgramPanel(Panel):
         span = trace.span(view.step) if trace.events else None
         if span is None or not trace.cells:
             return None, own
-        if span[0] == trace.cells[0].file:
+        cell = trace.cell_of(span[0])
+        if cell == 0:
             return (span, own) if own == trace.header.source else (None, own)
         file = trace.files.get(span[0])
-        sent = any(cell.file == span[0] for cell in trace.cells)
-        if file is None or sent or not file.text or view.editing:
+        if file is None or cell is not None or not file.text or view.editing:
             return None, own
         return span, file.text
 
@@ -77,7 +77,7 @@ class ProgramPanel(Panel):
         """A line sent by hand runs nodes of the program: there is no current line, but they come from somewhere."""
         trace, view = self.session.trace, self.session.view
         origin = trace.origin(view.step) if trace.events else None
-        same = trace.cells and origin and origin[0] == trace.cells[0].file
+        same = origin is not None and trace.cell_of(origin[0]) == 0
         return Marks(origin=origin) if same and view.program.text == trace.header.source else Marks()
 
     def _typed(self) -> None:

@@ -105,8 +105,9 @@ def state(session: Session) -> tuple[str, dict[str, str]]:
         return f"ui.status.{view.live}", {}
     event = trace.event_at(view.step) if trace.events else None
     if isinstance(event, Fault) and event.span is not None:
-        sent = any(cell.file == event.span[0] for cell in trace.cells[1:])
-        return ("ui.status.line_fault", {}) if sent else ("ui.status.fault", {"line": str(event.span[1])})
+        if trace.cell_of(event.span[0]):
+            return "ui.status.line_fault", {}
+        return "ui.status.fault", {"line": str(event.span[1])}
     return f"ui.status.{view.live}", {}
 
 

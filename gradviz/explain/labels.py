@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import PureWindowsPath
 from typing import Any
 
 import numpy as np
@@ -129,9 +130,10 @@ def place(trace: Trace, span: Span | None, language: str) -> str:
     if span is None:
         return words("say.where.unknown")
     file, line = span[0], span[1]
-    position = next((k for k, cell in enumerate(trace.cells) if cell.file == file), 0)
-    if position:
-        return words("say.where.sent", number=position)
-    if trace.cells and trace.cells[0].file != file and file in trace.files:
-        return words("say.where.file", line=line, file=re.split(r"[\\/]", trace.files[file].path)[-1])
+    cell = trace.cell_of(file)
+    if cell:
+        return words("say.where.sent", number=cell)
+    if cell is None and trace.cells and file in trace.files:
+        # A recording is read on other systems than the one that made it: this class knows both separators.
+        return words("say.where.file", line=line, file=PureWindowsPath(trace.files[file].path).name)
     return words("say.where.program", line=line)

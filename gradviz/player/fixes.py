@@ -64,7 +64,7 @@ def _at(mended: Mended, trace: Trace, step: int, span: Span | None, change: Call
     if span is None or span[1] < 1:
         return mended
     if cell == 0:
-        return replace(mended, text=change(mended.text, span[1])) if trace.cells[0].file == span[0] else mended
+        return replace(mended, text=change(mended.text, span[1])) if trace.cell_of(span[0]) == 0 else mended
     if cell > len(mended.actions):
         return mended
     actions = list(mended.actions)
@@ -101,7 +101,7 @@ def _forward_again(mended: Mended, trace: Trace, fault: Fault) -> Mended | None:
         return None
     if cell:
         return replace(mended, actions=(*mended.actions[: cell - 1], source, *mended.actions[cell - 1 :]))
-    if fault.span is None or trace.cells[0].file != fault.span[0]:
+    if fault.span is None or trace.cell_of(fault.span[0]) != 0:
         return None
     lines = mended.text.split("\n")
     failing = lines[fault.span[1] - 1]

@@ -152,16 +152,12 @@ def forward_source(trace: Trace, text: str) -> str | None:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    recorded = {op.span[1] for op in trace.ops if op.nodes and op.span and _program_file(trace, op.span[0])}
+    recorded = {op.span[1] for op in trace.ops if op.nodes and op.span and trace.cell_of(op.span[0]) == 0}
     chosen = [s for s in _before_backward(tree.body) if _makes_graph(s, trace, recorded)]
     if not chosen:
         return None
     simple = all(isinstance(s, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr) for s in chosen)
     return ("; " if simple else "\n").join(ast.unparse(s) for s in chosen)
-
-
-def _program_file(trace: Trace, file: int) -> bool:
-    return bool(trace.cells) and trace.cells[0].file == file
 
 
 def _before_backward(body: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -105,6 +105,7 @@ class Trace:
         self.outputs: list[Output] = []
         self.files: dict[int, File] = {}
         self.cells: list[Cell] = []
+        self._cell_of: dict[int, int] = {}
         self.ended: dict[int, Ended] = {}
         self.scopes: dict[int, Scope] = {}
         self.rules: dict[str, Rule] = {}
@@ -259,6 +260,11 @@ class Trace:
         op = self.nodes[event.node].op
         return self.ops[op].span if op is not None and op < len(self.ops) else None
 
+    def cell_of(self, file: int) -> int | None:
+        """Position of the cell whose source a file is: 0 the program, above it the lines that were sent; None for any
+        other file."""
+        return self._cell_of.get(file)
+
     def tensor(self, tensor: int, step: int | None = None) -> Tensor | None:
         """What is known of a tensor at a step (at the end by default); None where it was not seen yet."""
         index = self.tensors[tensor].at(self.steps if step is None else step) if tensor in self.tensors else None
@@ -293,6 +299,7 @@ class Trace:
         self.ended[event.cell] = self._last_ended = event
 
     def _take_cell(self, event: Cell, index: int, step: int) -> None:
+        self._cell_of.setdefault(event.file, len(self.cells))
         self.cells.append(event)
         self.cell_step.append(step)
 
