@@ -26,6 +26,8 @@ $(STAMP): requirements.lock pyproject.toml
 
 setup: $(STAMP)
 	@QT_QPA_PLATFORM=offscreen $(BIN)/python -c 'import PySide6.QtWidgets' || { echo "Qt lacks system libraries. On Debian and Ubuntu: $(APT)" >&2; exit 1; }
+	@# The tests need no display, so what only a window on X11 needs is told and stops nothing.
+	@! ldd $(VENV)/lib/python*/site-packages/PySide6/Qt/plugins/platforms/libqxcb.so 2>/dev/null | grep -q "not found" || echo "A window on X11 needs more system libraries. On Debian and Ubuntu: $(APT)"
 	@$(BIN)/python -m gradviz --version
 
 run: $(STAMP)
