@@ -12,10 +12,10 @@ from gradviz.trace.events import Cell, File, Header
 @pytest.mark.parametrize(
     ("file", "english", "chinese"),
     [
-        (0, "line 3", "第 3 行"),
-        (1, "line 3 of layers.py", "layers.py 第 3 行"),
-        (2, "action 1", "操作 1 处"),
-        (3, "action 2", "操作 2 处"),
+        (0, "on line 3", "第 3 行"),
+        (1, "on line 3 of layers.py", "layers.py 第 3 行"),
+        (2, "in action 1", "操作 1 处"),
+        (3, "in action 2", "操作 2 处"),
     ],
 )
 def test_a_sent_line_is_named_as_an_action_and_another_file_by_its_name(file: int, english: str, chinese: str) -> None:
@@ -37,4 +37,4 @@ def test_a_sent_line_is_named_as_an_action_and_another_file_by_its_name(file: in
 
 
 def test_a_span_that_is_not_known_is_said_to_be_so() -> None:
-    assert place(Trace(), None, "en") == "an unknown line"
+    assert place(Trace(), None, "en") == "on an unknown line"
