@@ -45,6 +45,7 @@ class Inspector(QScrollArea):
         for button, opened in ((self.open_table, self._show_table), (self.open_plots, self._show_plots)):
             button.setCheckable(True)
             button.setFlat(True)
+            button.setObjectName("opens")
             button.toggled.connect(opened)
             self._box.addWidget(button, 0, Qt.AlignmentFlag.AlignLeft)
             if button is self.open_table:

@@ -127,6 +127,7 @@ QToolButton#name::menu-indicator {{ image: url({down}); width: 12px; height: 12p
 QToolButton#plain[popupMode="2"] {{ padding-right: 16px; }}
 QToolButton#box, QToolButton#code, QPushButton, QComboBox {{ border: 1px solid {t.card_border}; border-radius: 6px;
     padding: 5px 10px; background: {t.panel}; color: {t.text}; font-weight: 600; min-height: 18px; }}
+QPushButton#opens {{ margin: 6px 18px; }}
 QToolButton#code {{ font-family: {mono}; font-weight: 400; }}
 QToolButton#box:hover, QToolButton#code:hover, QPushButton:hover, QComboBox:hover {{ background: {hover}; }}
 QToolButton#box:focus, QToolButton#code:focus, QPushButton:focus, QComboBox:focus, QToolButton#plain:focus,
