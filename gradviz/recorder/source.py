@@ -13,6 +13,7 @@ import linecache
 import os
 import sys
 import sysconfig
+import threading
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
@@ -207,11 +208,28 @@ def _kind(filename: str, known: dict[str, Any]) -> int:
     return 1 if filename.startswith(_LIBRARIES) else 0
 
 
+_PARSING = threading.Lock()
+"""CPython counts the depth of the tree it builds once per interpreter: two threads that parse at a time raise a
+SystemError ("AST constructor recursion depth mismatch")."""
+
+
+def _parse(text: str) -> ast.Module | None:
+    """The tree of a file; None if there is none. It only names things: no failure here may reach the program."""
+    for _ in range(3):
+        try:
+            with _PARSING:
+                return ast.parse(text)
+        except SystemError:  # the program's own threads parse too, and know nothing of our lock
+            continue
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+    return None
+
+
 def _paired(text: str) -> dict[tuple[int, ...], tuple[str | None, ...]]:
     found: dict[tuple[int, ...], tuple[str | None, ...]] = {}
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = _parse(text)
+    if tree is None:
         return found
     lines = text.splitlines()
     for statement in ast.walk(tree):
