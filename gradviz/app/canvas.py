@@ -392,7 +392,12 @@ class Canvas(QWidget):
         if pressed is None or event.button() != Qt.MouseButton.LeftButton:
             return
         if (event.position() - pressed).manhattanLength() <= CLICK:
-            self.session.update(selection=self.pick(event.position()))
+            self._focus = event.position()
+            group = self._group_at(event.position())
+            if group is not None:
+                self.fold(group)
+            else:
+                self.session.update(selection=self.pick(event.position()))
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         self._focus = event.position()
@@ -402,8 +407,9 @@ class Canvas(QWidget):
 
     def open(self, key: str) -> None:
         """Unfold a fold; anything else is told to others by `opened`."""
-        view = self.session.view
+        view, scene = self.session.view, self.scene()
         if key.startswith("fold:"):
+            key = scene.moment.unfolds(key) if scene is not None else key
             self.session.update(folded=view.folded - {key}, unfolded=view.unfolded | {key})
         else:
             self.opened.emit(key)
@@ -413,11 +419,18 @@ class Canvas(QWidget):
         view = self.session.view
         self.session.update(folded=view.folded | {key}, unfolded=view.unfolded - {key})
 
+    def _group_at(self, at: QPointF) -> str | None:
+        """Key of the unfolded group whose title stands under a point of the widget."""
+        if self.composer is None or self.level != "near" or self.pick(at) is not None:
+            return None
+        return self.composer.group_at(*self.eye.to_scene(at.x(), at.y()))
+
     def _hover(self, at: QPointF) -> None:
         key = self.pick(at)
         if key != self.session.view.hover:
             self.session.update(hover=key)
-        self.setCursor(Qt.CursorShape.PointingHandCursor if key else Qt.CursorShape.ArrowCursor)
+        hand = key is not None or self._group_at(at) is not None
+        self.setCursor(Qt.CursorShape.PointingHandCursor if hand else Qt.CursorShape.ArrowCursor)
 
     def leaveEvent(self, event: QEvent) -> None:
         if self.session.view.hover is not None:
@@ -449,6 +462,8 @@ class Canvas(QWidget):
 
     def _tooltip(self, at: QPoint, on_screen: QPoint) -> None:
         told = self._told(self.pick(QPointF(at)))
+        if not told and self._group_at(QPointF(at)) is not None:
+            told = Words(self.session.view.language)("ui.fold.fold_again")
         if told:
             QToolTip.showText(on_screen, told, self)
         else:
@@ -476,6 +491,9 @@ class Canvas(QWidget):
             self.zoom(1 / self.eye.scale)
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and view.selection:
             self.open(view.selection)
+        elif key == Qt.Key.Key_Backspace and self.composer and (group := self.composer.group_of(view.selection)):
+            self.fold(group)
+            self.session.update(selection=group)
         elif key == Qt.Key.Key_Escape and view.selection:
             self.session.update(selection=None)
         else:

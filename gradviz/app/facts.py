@@ -68,7 +68,8 @@ class Facts:
             return self.tensor(tensor) if self.trace.tensor(tensor) else self.legend()
         kind, _, rest = (key or "").partition(":")
         if kind == "fold":
-            return [Title(rest, "text", self._t("fold"))]
+            name, _, made = rest.partition("…")[0].partition("@")
+            return [Title(self._t("fold_title") if made and name == "loop" else name, "text", self._t("fold"))]
         if not rest.isdigit():
             return self.legend()
         ident = int(rest)

@@ -9,8 +9,11 @@ from PySide6.QtGui import QColor, QPainter, QPen, QPixmap
 from gradviz.app.bulk import Overview, draw_classes, draw_lines, placed
 from gradviz.app.eye import Eye
 from gradviz.app.paint import color, paint, words
+from gradviz.explain import Words
+from gradviz.scene.captions import card_title
 from gradviz.scene.compose import Scene
 from gradviz.scene.far import Floats, Ints, palette
+from gradviz.scene.folds import tail
 from gradviz.scene.moment import HIDDEN
 from gradviz.scene.shapes import Box, Text
 from gradviz.scene.theme import Theme, mix
@@ -127,13 +130,14 @@ class Levels:
 
     def _titles(self, painter: QPainter, scene: Scene, eye: Eye, rows: Floats, cards: Ints) -> None:
         """Titles at a size that can be read, where they fit."""
-        theme = scene.moment.theme
+        theme, said = scene.moment.theme, Words(scene.moment.view.language)
         size = 11.0 if eye.scale > 0.28 else 9.0
         for (x, y, w, h), i in zip(rows.tolist(), cards.tolist(), strict=True):
             if w < TITLED or h < size or scene.moment.codes[i] == HIDDEN:
                 continue
-            text = fit(scene.moment.graph.cards[i].title, w - 4, size)
-            if len(text) < 3 and text != scene.moment.graph.cards[i].title:
+            title = card_title(scene.moment.graph.cards[i], said)
+            text = fit(tail(title, w - 4, size), w - 4, size)
+            if len(text) < 3 and text != title:
                 continue
             width = text_width(text, size)
             words(

@@ -8,7 +8,7 @@ from typing import Literal
 
 from gradviz.graph import sizes
 from gradviz.graph.folds import fold
-from gradviz.graph.model import Card, Graph, Wire
+from gradviz.graph.model import Card, Graph, Opened, Wire
 from gradviz.trace import Trace, shape_text
 from gradviz.trace.events import Op, Tensor
 
@@ -33,10 +33,21 @@ def build(
     if mode == "autograd":
         return _finish(*_autograd(trace), mode)
     cards, wires = _Builder(trace, rows=mode == "both").build()
-    return _finish(*fold(trace, cards, wires, folded, unfolded), mode)
+    cards, wires, frames = fold(trace, cards, wires, folded, unfolded)
+    if any(card.kind == "fold" for card in cards):
+        cards = _beside_the_first(_generations([replace(card, generation=0) for card in cards], wires))
+        cards, wires, place = _sorted(cards, wires)
+        frames = tuple(replace(f, cards=tuple(sorted(place[i] for i in f.cards))) for f in frames)
+    return _finish(cards, wires, mode, frames)
 
 
-def _finish(cards: list[Card], wires: list[Wire], mode: str) -> Graph:
+def _beside_the_first(cards: list[Card]) -> list[Card]:
+    """What nothing is joined to stands beside the first graph that has nodes."""
+    home = min((c.generation for c in cards if c.nodes and c.kind != "leaf"), default=0)
+    return [replace(c, generation=home) if c.fold is not None and c.fold.kind == "setup" else c for c in cards]
+
+
+def _finish(cards: list[Card], wires: list[Wire], mode: str, frames: tuple[Opened, ...] = ()) -> Graph:
     of_op = {op: i for i, card in enumerate(cards) for op in card.ops}
     of_node: dict[int, int] = {}
     of_tensor: dict[int, list[int]] = defaultdict(list)
@@ -45,10 +56,13 @@ def _finish(cards: list[Card], wires: list[Wire], mode: str) -> Graph:
             of_node.setdefault(node, i)
         if card.tensor is not None and card.kind in ("leaf", "result"):
             of_tensor[card.tensor].append(i)
+        for tensor in card.tensors:
+            of_tensor[tensor].append(i)
     return Graph(
         tuple(cards),
         tuple(wires),
         mode,
+        frames,
         index={card.key: i for i, card in enumerate(cards)},
         card_of_op=of_op,
         card_of_node=of_node,
@@ -123,7 +137,8 @@ class _Builder:
         wires = self._wires()
         self.cards = _generations(self.cards, wires)
         cards, wires = self._copies(wires)
-        return _sorted(cards, wires)
+        cards, wires, _ = _sorted(cards, wires)
+        return cards, wires
 
     def _group(self) -> None:
         """Operations inside a composite, and their nodes, belong to the outermost one."""
@@ -368,9 +383,9 @@ def _generations(cards: list[Card], wires: list[Wire]) -> list[Card]:
     return made
 
 
-def _sorted(cards: list[Card], wires: list[Wire]) -> tuple[list[Card], list[Wire]]:
-    """Cards by generation and birth; leaves before what reads them."""
+def _sorted(cards: list[Card], wires: list[Wire]) -> tuple[list[Card], list[Wire], dict[int, int]]:
+    """Cards by generation and birth; leaves before what reads them. Also gives where each card has gone."""
     order = sorted(range(len(cards)), key=lambda i: (cards[i].generation, cards[i].born, cards[i].kind != "leaf", i))
     place = {old: new for new, old in enumerate(order)}
     moved = [replace(w, source=place[w.source], target=place[w.target]) for w in wires]
-    return [cards[i] for i in order], moved
+    return [cards[i] for i in order], moved, place

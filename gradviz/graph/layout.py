@@ -22,7 +22,9 @@ from gradviz.graph.routes import Plan, Routes, routes
 BETWEEN = 90.0
 """Between two regions."""
 FRAME = (14.0, 34.0)
-"""Space inside a group's frame: at the sides, and at the top, where its title stands."""
+"""Space inside a group's frame: at the sides, and at the top, where its title stands..."""
+NESTED = (10.0, 24.0)
+"""...and so much more around a frame in it."""
 
 
 def lay_out(
@@ -104,12 +106,19 @@ def _bounds(boxes: Floats, *ways: Routes) -> tuple[float, float, float, float]:
 
 
 def _frames(graph: Graph, boxes: Floats) -> Floats:
-    """Frames around the cards of open groups, shape (groups, 4)."""
+    """Frames around the cards of open groups, shape (groups, 4); zero where a frame would take in other cards."""
     found = np.zeros((len(graph.groups), 4))
-    for i, (_, first, last) in enumerate(graph.groups):
-        inside = boxes[first : last + 1]
-        low, high = inside[:, :2].min(0) - FRAME, (inside[:, :2] + inside[:, 2:]).max(0) + FRAME[0]
-        found[i] = *low, *(high - low)
+    right = boxes[:, :2] + boxes[:, 2:]
+    levels: list[int] = []
+    for i, group in reversed([*enumerate(graph.groups)]):
+        mine = list(group.cards)
+        inside = [levels[-k] for k, other in enumerate(graph.groups[i + 1 :], 1) if set(other.cards) <= set(mine)]
+        level = max(inside, default=-1) + 1
+        levels.append(level)
+        low = boxes[mine, :2].min(0) - FRAME - level * np.asarray(NESTED)
+        high = right[mine].max(0) + FRAME[0] + level * NESTED[0]
+        if ((boxes[:, :2] < high).all(1) & (right > low).all(1)).sum() == len(mine):
+            found[i] = *low, *(high - low)
     return found
 
 

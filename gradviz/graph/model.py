@@ -13,6 +13,43 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
+FoldKind = Literal["module", "line", "loop", "stack", "setup"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """What a folded group is, so that any language can say it.
+
+    "module": a module's call, called by the card's title. "line": operations of one line, or of some lines (`lines`).
+    "loop": one iteration of a loop; "stack": several alike (iterations, or modules), counted (`numbers`). "setup":
+    what code of a library did on a line of the program and no grad_fn came of.
+    """
+
+    kind: FoldKind
+    lines: tuple[int, int] | None = None
+    """First and last line of the program."""
+    numbers: tuple[int, int, int] | None = None
+    """First and last of those alike that are in it, counted from 1, and how many there are in all."""
+    looped: bool = False
+    """Those alike are iterations: the same lines ran again."""
+    opens: str = ""
+    """Key to unfold all that is in it; empty: the card's own."""
+    members: tuple[str, ...] = ()
+    """For a stack: the keys of those in it..."""
+    starts: tuple[int, ...] = ()
+    """...and the first operation of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An unfolded group: its key, how it is called, and its cards."""
+
+    key: str
+    title: str
+    fold: Fold
+    cards: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Card:
     """One box on the canvas. Its size follows from the recording alone, never from the step.
@@ -43,6 +80,9 @@ class Card:
     """First step at which it exists."""
     width: float = 120.0
     height: float = 40.0
+    fold: Fold | None = None
+    tensors: tuple[int, ...] = ()
+    """For a fold: the leaves and roots whose cards are in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +118,8 @@ class Graph:
     cards: tuple[Card, ...] = ()
     wires: tuple[Wire, ...] = ()
     mode: str = "both"
-    groups: tuple[tuple[str, int, int], ...] = ()
-    """Unfolded groups that get a frame: (title, first card, last card)."""
+    groups: tuple[Opened, ...] = ()
+    """Unfolded groups, outer ones first."""
     index: dict[str, int] = field(default_factory=dict)
     """Card key -> position in `cards`."""
     card_of_op: dict[int, int] = field(default_factory=dict)
@@ -107,7 +147,7 @@ class Layout:
     """Shape (wires, 2): centre of what rides on the forward route, NaN where nothing does."""
     gradient_label: Floats
     groups: Floats
-    """Shape (groups, 4)."""
+    """Frames of the unfolded groups, shape (groups, 4); all zero where other cards stand among theirs."""
     bounds: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     """x, y, width, height."""
     crossings: int = 0

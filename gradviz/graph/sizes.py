@@ -43,6 +43,15 @@ def node_size(title: str) -> tuple[float, float]:
     return max(96.0, text_width(title, 12) + 70), 40.0
 
 
+FOLD_PORTS = 24.0, 46.0
+"""Heights at which wires meet a fold: forward, gradient."""
+
+
+def fold_size(title: str) -> tuple[float, float]:
+    """Width and height of a fold: title with a sign, what is in it, its gradient's norm, how far it is."""
+    return max(176.0, min(text_width(title, 13) + 44, 250.0)), 76.0
+
+
 def grid_of(shape: tuple[int, ...]) -> tuple[int, int] | None:
     """Rows and columns of single cells for at most two dimensions and eight by eight elements, else None."""
     if len(shape) > 2 or any(size > CELLS or size == 0 for size in shape):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gradviz.graph.model import Card
 from gradviz.scene import heat, places
+from gradviz.scene.folds import fold_shapes
 from gradviz.scene.marks import glow, mark, saved_chip, word
 from gradviz.scene.moment import (
     DONE,
@@ -25,8 +26,6 @@ from gradviz.trace import values
 from gradviz.trace.events import Data
 
 RADIUS = 9.0
-TALL_FOLD = 72.0
-"""A fold so high has a line of its own for its gradient's norm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,39 +298,4 @@ def _node(moment: Moment, i: int, card: Card, box: Box, look: Look) -> Iterator[
     yield from word(x + 10, y + h / 2 + 12, detail, faint, right - x - 12, size=10, opacity=opacity)
 
 
-def _fold(moment: Moment, i: int, card: Card, box: Box, look: Look) -> Iterator[Shape]:
-    theme, (x, y, w, h) = moment.theme, box
-    opacity = _ghosted(look)
-    done, total = moment.shares(i)
-    stroke, line, dash = _frame(theme, look)
-    if look.code == PLANNED:
-        dash = (4, 3)
-    elif total and done == total and not look.now and look.code in (DONE, FREED):
-        stroke, line = theme.gradient, 1.5
-    for depth in (3, 2, 1) if "×" in card.detail else ():
-        yield Rect(x + 4 * depth, y - 4 * depth, w, h, theme.card, theme.card_border, 1.0, RADIUS, opacity=opacity)
-    yield Rect(x, y, w, h, theme.card, stroke, line, RADIUS, dash=dash, opacity=opacity)
-    yield from word(x + 12, y + 20, card.title, theme.forward, w - 24, size=13, weight=600, opacity=opacity)
-    nan, norm = moment.gradient_of(i)
-    note = "NaN" if nan else f"‖∇‖ {values.number(norm)}" if norm is not None else ""
-    taken = text_width(note, 10, "sans", 600) + 8 if note else 0
-    yield from word(x + 12, y + 38, card.detail, theme.text_dim, w - 24, size=11, font="sans", opacity=opacity)
-    if note and h >= TALL_FOLD:
-        ink = theme.error if nan else theme.text_dim
-        yield from word(x + 12, y + 53, note, ink, w - 24, size=10, font="sans", weight=600, opacity=opacity)
-    elif note:
-        ink = theme.error if nan else theme.text_dim
-        room = w - 24 - text_width(card.detail, 11, "sans") - 6
-        if taken <= room:
-            yield from word(x + w - 12, y + 38, note, ink, room, size=10, font="sans", anchor="end", opacity=opacity)
-    if total:
-        yield from _bar(theme, x + 12, y + h - 13, w - 24, done / total, opacity)
-
-
-def _bar(theme: Theme, x: float, y: float, w: float, share: float, opacity: float) -> Iterator[Shape]:
-    yield Rect(x, y, w, 5, theme.idle_fill, None, radius=2.5, opacity=opacity)
-    if share > 0:
-        yield Rect(x, y, max(5.0, w * share), 5, theme.gradient, None, radius=2.5, opacity=opacity)
-
-
-_DRAW = {"op": _op, "leaf": _leaf, "result": _result, "node": _node, "fold": _fold}
+_DRAW = {"op": _op, "leaf": _leaf, "result": _result, "node": _node, "fold": fold_shapes}

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gradviz.graph.model import Graph, Layout
+from gradviz.explain import Words
+from gradviz.graph.model import Graph, Layout, Opened
 from gradviz.player.view import ViewState
 from gradviz.scene import places
 from gradviz.scene.accumulate import sum_shapes
+from gradviz.scene.captions import title_of
 from gradviz.scene.cards import Look, card_shapes
 from gradviz.scene.far import Far
-from gradviz.scene.marks import word
-from gradviz.scene.moment import GONE, HIDDEN, RUNNING, GraphIndex, Moment, find_card
+from gradviz.scene.folds import TAB, frame_shapes
+from gradviz.scene.moment import FAILED, GONE, HIDDEN, RUNNING, GraphIndex, Moment, find_card
 from gradviz.scene.runs import Runs
-from gradviz.scene.shapes import Box, Rect, Shape
+from gradviz.scene.shapes import Box, Shape
 from gradviz.scene.theme import Theme
 from gradviz.scene.wires import (
     Travel,
@@ -47,6 +50,7 @@ class Composer:
         self.index = GraphIndex.of(graph)
         self.far = Far(graph, layout, self.index)
         self.runs = Runs(trace)
+        self.folds = [i for i, card in enumerate(graph.cards) if card.kind == "fold"]
         self.hits: frozenset[int] = frozenset()
         """Cards that a search found."""
         self.provisional: int | None = None
@@ -104,6 +108,27 @@ class Composer:
                     return f"node:{node}"
         return shown.key
 
+    def tab(self, group: Opened, box: Sequence[float]) -> Box:
+        """Where the title of an open group stands: in its frame, or above its first card where it has no frame."""
+        wide, high = TAB
+        if box[2]:
+            return box[0] + 8.0, box[1] + 5.0, min(box[2] - 16.0, wide), high
+        x, y = self.layout.boxes[group.cards[0], :2].tolist()
+        return x, y - high - 3.0, wide, high
+
+    def group_at(self, x: float, y: float) -> str | None:
+        """Key of the open group whose title stands at a point."""
+        for group, box in zip(self.graph.groups, self.layout.groups.tolist(), strict=True):
+            left, top, w, h = self.tab(group, box)
+            if left <= x <= left + w and top <= y <= top + h:
+                return group.key
+        return None
+
+    def group_of(self, key: str | None) -> str | None:
+        """Key of the innermost open group that a card is in."""
+        card = find_card(self.graph, key)
+        return next((group.key for group in reversed(self.graph.groups) if card in group.cards), None)
+
     def cached(self, key: object, made: Any) -> Any:
         """Keep what was made under a key."""
         if len(self._cache) > CACHE:
@@ -132,7 +157,11 @@ class Scene:
     @cached_property
     def classes(self) -> npt.NDArray[np.uint8]:
         """Index into `palette` of each card."""
-        return self.far.classes(self.moment)
+        classes = self.far.classes(self.moment)
+        for fold in self.composer.folds:
+            if classes[fold] != HIDDEN and self.moment.gradient_of(fold)[0]:
+                classes[fold] = FAILED
+        return classes
 
     @cached_property
     def wire_classes(self) -> npt.NDArray[np.uint8]:
@@ -205,14 +234,12 @@ class Scene:
 
     @cached_property
     def _groups(self) -> list[list[Shape]]:
-        theme, groups = self.moment.theme, []
-        for (title, first, last), box in zip(self.moment.graph.groups, self.composer.layout.groups, strict=False):
-            if int(self.moment.index.born[first : last + 1].min(initial=0)) > self.moment.frame.step:
-                continue
-            x, y, w, h = (float(v) for v in box)
-            frame: list[Shape] = [Rect(x, y, w, h, None, theme.idle, 1.5, 12, dash=(1.5, 4), opacity=0.8)]
-            frame += word(x + 14, y + 22, title, theme.forward, w - 28, size=13, weight=600)
-            groups.append(frame)
+        moment, groups = self.moment, []
+        words = Words(moment.view.language)
+        for group, box in zip(moment.graph.groups, self.composer.layout.groups.tolist(), strict=True):
+            if int(moment.index.born[list(group.cards)].min()) <= moment.frame.step:
+                title = title_of(group.title, group.fold, words)
+                groups.append(frame_shapes(title, self.composer.tab(group, box), box, moment.theme))
         return groups
 
     # ---- wires

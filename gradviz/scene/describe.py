@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gradviz.explain import Words
 from gradviz.graph.model import Card
+from gradviz.scene.captions import card_title, lines_of
 from gradviz.scene.moment import DONE, FAILED, FREED, GONE, IDLE, PENDING, PLANNED, RUNNING, Moment
 from gradviz.trace.values import number
 
@@ -28,10 +29,12 @@ def told(moment: Moment, key: str) -> str:
     card = moment.graph.cards[i]
     if key.startswith("node:") and key[5:].isdigit():
         return "\n".join(_node(moment, words, int(key[5:])))
-    lines = [f"{card.title}  {card.detail}".strip()]
+    lines = [f"{card_title(card, words)}  {card.detail}".strip()]
     if card.kind == "fold":
         done, total = moment.shares(i)
+        lines += [lines_of(card.fold, words)] if card.fold and card.fold.lines and card.title else []
         lines.append(words("ui.canvas.fold", count=card.count, done=done, total=total))
+        lines.append(words("ui.fold.tip"))
     elif card.kind == "leaf":
         lines += _leaf(moment, words, card)
     else:

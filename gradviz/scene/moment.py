@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -127,10 +128,11 @@ class Moment:
         return np.minimum(ids, max(len(self.trace.nodes) - 1, 0))
 
     def shares(self, card: int) -> tuple[int, int]:
-        """How many of a card's nodes have run, and how many there are."""
+        """How many of a card's nodes have run, those that are gone since included, and how many there are."""
         ids = self._ids[self.index.node_ptr[card] : self.index.node_ptr[card + 1]]
         codes = self.node_codes[ids]
-        return int(np.isin(codes, (DONE, FREED, RUNNING)).sum()), len(ids)
+        ran = np.isin(codes, (DONE, FREED, RUNNING)) | ((codes == GONE) & (self.frame.last_run[ids] >= 0))
+        return int(ran.sum()), len(ids)
 
     def freed(self, node: int) -> bool:
         """Whether a node has let go what it saved."""
@@ -164,7 +166,8 @@ class Moment:
         card = self.graph.cards[i]
         if card.kind == "fold":
             ids = self.index.node_ptr[i]
-            return self.shares(i), int(self.frame.last_run[self._ids[ids : self.index.node_ptr[i + 1]]].sum())
+            last = int(self.frame.last_run[self._ids[ids : self.index.node_ptr[i + 1]]].sum())
+            return self.shares(i), last, self.view.language
         nodes = tuple((self.node_code(n), self.freed(n)) for n in card.nodes) if card.kind != "leaf" else ()
         if card.tensor is None:
             return nodes
@@ -201,7 +204,7 @@ class Moment:
         """The card where this step happens."""
         graph, event = self.graph, self.event
         if isinstance(event, NodeRan):
-            return graph.card_of_node.get(event.node)
+            return self._running(event)
         if isinstance(event, Op):
             card = graph.card_of_op.get(event.id)
             if card is None and event.outputs + event.writes:
@@ -213,6 +216,30 @@ class Moment:
         if isinstance(event, Grad):
             return next(iter(graph.cards_of_tensor.get(event.tensor, ())), None)
         return None
+
+    def _running(self, event: NodeRan) -> int | None:
+        """The card of a node that runs; of a leaf's several cards the one in the graph that the pass goes through."""
+        graph = self.graph
+        leaf = self.trace.nodes[event.node].leaf
+        cards = graph.cards_of_tensor.get(leaf, ()) if leaf is not None else ()
+        if len(cards) < 2:
+            return graph.card_of_node.get(event.node, cards[0] if cards else None)
+        roots = self.trace.passes[event.within].roots if event.within < len(self.trace.passes) else ()
+        root = graph.card_of_node.get(roots[0]) if roots else None
+        home = graph.cards[root].generation if root is not None else None
+        return next((c for c in cards if graph.cards[c].generation == home), cards[0])
+
+    def unfolds(self, key: str) -> str:
+        """The key that a fold is unfolded by: of a large stack, the one where the step happens, else its first."""
+        card = self.graph.index.get(key)
+        fold = self.graph.cards[card].fold if card is not None else None
+        if fold is None or not fold.members:
+            return key
+        if fold.opens:
+            return fold.opens
+        op = self.op.id if self.op else self.trace.nodes[self.run.node].op if self.run else None
+        inside = op is not None and self.now == card
+        return fold.members[max(0, bisect_right(fold.starts, op) - 1) if inside and op is not None else 0]
 
     @cached_property
     def seeds(self) -> dict[int, tuple[Data | None, bool]]:
