@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
@@ -17,13 +19,13 @@ from gradviz.session import Session
 from tests.graph.test_folds import blocks, recorded, unrolled
 
 
-def shown(qtbot: QtBot, program: object) -> Canvas:
+def shown(qtbot: QtBot, program: Callable[[], object]) -> Canvas:
     session = Session()
     canvas = Canvas(session)
     qtbot.addWidget(canvas)
     canvas.resize(1400, 900)
     canvas.show()
-    session.begin(recorded(program))  # type: ignore[arg-type]
+    session.begin(recorded(program))
     session.update(reduced_motion=True, step=session.trace.steps)
 
     def follow(old: ViewState, new: ViewState) -> None:
