@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, NoReturn
 from gradviz import __version__
 
 if TYPE_CHECKING:
+    from gradviz.player.lessons import Lesson
     from gradviz.trace import Trace
 
-COMMANDS = ("record", "info", "export")
+COMMANDS = ("record", "info", "export", "lesson")
 VALUES = ("auto", "all", "none")
 _TEXTS = ("svg", "html", "dot", "json", "graphml")
 _PICTURES = ("png", "pdf", "gif", "mp4")
@@ -28,6 +29,8 @@ _USAGE = """gradviz [FILE.py | FILE.gradviz]
        gradviz record PROG.py [ARGS ...] -o OUT.gradviz [--values auto|all|none]
        gradviz info FILE [--json]
        gradviz export FILE -o OUT.{svg,png,pdf,html,gif,mp4,dot,json,graphml} [--step N]
+       gradviz lesson check LESSON.md ...
+       gradviz lesson steps FILE.{py,md,gradviz}
        gradviz --diagnose"""
 
 
@@ -48,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
     command = words[0] if words and words[0] in COMMANDS else ""
-    run: Callable[[list[str]], int] = {"record": _record, "info": _info, "export": _export}.get(command, _open)
+    run: Callable[[list[str]], int] = _RUN.get(command, _open)
     try:
         return run(words[1:] if command else words)
     except UsageError as error:
@@ -262,6 +265,68 @@ def _recorded(program: str) -> Trace:
         return _read(str(path))
 
 
+# ---- lesson
+
+
+def _lesson(words: list[str]) -> int:
+    parser = _Parser(prog="gradviz lesson", description="Help for those who write lessons; docs/lessons.md tells how.")
+    parser.add_argument("what", choices=("check", "steps"), help="say what is wrong with lessons, or list selectors")
+    parser.add_argument("files", nargs="+", help="lessons (.md); for steps also programs (.py) and recordings")
+    options = parser.parse_args(words)
+    return max((_check_lesson if options.what == "check" else _list_steps)(file) for file in options.files)
+
+
+def _check_lesson(path: str) -> int:
+    from gradviz.player.lesson_check import check
+    from gradviz.player.lessons import LessonError
+
+    try:
+        lesson = _read_lesson(path)
+        problems = check(lesson, _rehearsed(lesson))
+    except LessonError as error:
+        problems = error.problems
+    for problem in problems:
+        print(f"{path}:{problem.line}: {problem.text}")
+    if not problems:
+        count = len(lesson.checkpoints)
+        print(f"{path}: {count} checkpoint{'s' if count != 1 else ''}, nothing is wrong.")
+    return 1 if problems else 0
+
+
+def _read_lesson(path: str) -> Lesson:
+    from gradviz.player.lessons import load
+
+    try:
+        return load(path)
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path} cannot be read: it is not UTF-8.") from error
+
+
+def _rehearsed(lesson: Lesson) -> Trace:
+    from gradviz.app.rehearse import RehearsalError, rehearse
+    from gradviz.player.program import Program
+
+    try:
+        return rehearse(Program(lesson.program, lesson.program_name), lesson.actions)
+    except RehearsalError as error:
+        raise FileError(f"{lesson.path} cannot be recorded: {error}") from error
+
+
+def _list_steps(path: str) -> int:
+    from gradviz.player.lesson_steps import describe
+
+    if path.endswith(".md"):
+        trace = _rehearsed(_read_lesson(path))
+    else:
+        trace = _recorded(path) if path.endswith(".py") else _read(path)
+    for step in range(trace.steps + 1):
+        span = trace.span(step)
+        print(f"{step:>5}  {span[1] if span else '':>5}  {describe(trace, step)}")
+    return 0
+
+
 # ---- diagnose
 
 
@@ -315,3 +380,6 @@ def _paths() -> list[tuple[str, str]]:
         return [("resources", str(assets.folder()))]
     except FileNotFoundError as error:
         return [("resources", str(error))]
+
+
+_RUN: dict[str, Callable[[list[str]], int]] = {"record": _record, "info": _info, "export": _export, "lesson": _lesson}

@@ -32,7 +32,7 @@ ALLOWED: dict[str, set[str]] = {
         "PySide6", "shiboken6", "numpy", "PIL", "pygments", "ziamath", "rapidfuzz", "platformdirs", "imageio_ffmpeg",
         "msgspec",
     },
-    "cli": {"gradviz", "assets", "trace", "export", "app"},
+    "cli": {"gradviz", "assets", "trace", "player", "export", "app"},
     "gradviz": {"trace", "recorder", "notebook"},
     "__main__": {"cli"},
 }  # fmt: skip
