@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from gradviz.explain.questions import kinds_at
 from gradviz.player.lines import Leaf, acts, backward_line, forward_source, none_line, typed_error, zero_line
 from gradviz.player.navigate import next_line, previous_line
 from gradviz.player.program import saved_as, script
+from gradviz.player.quiz import LEVELS
 from gradviz.player.view import SPEEDS, go
 from gradviz.session import Session
 from gradviz.settings import LANGUAGES, THEMES
@@ -146,7 +148,19 @@ def _undo(session: Session) -> str | None:
 
 
 def _recorded(session: Session) -> str | None:
+    if session.view.hides:
+        return "ui.reason.asked"
     return None if session.trace.events else "ui.reason.empty"
+
+
+def _stands(session: Session) -> str | None:
+    return None if session.view.quiz is not None else "ui.reason.no_question"
+
+
+def _askable(session: Session) -> str | None:
+    if session.view.hides:
+        return "ui.reason.asked"
+    return None if kinds_at(session.trace, session.view.step + 1) else "ui.reason.no_kind"
 
 
 # ---- run
@@ -158,7 +172,10 @@ def _to(session: Session, step: int, *, animate: bool = False) -> None:
 
 
 def _next(session: Session, port: Port, argument: str) -> None:
-    _to(session, session.view.step + 1, animate=True)
+    if session.view.hides:
+        session.reveal()
+    elif not session.ask(session.view.step + 1):
+        _to(session, session.view.step + 1, animate=True)
 
 
 def _previous(session: Session, port: Port, argument: str) -> None:
@@ -185,7 +202,9 @@ def _last(session: Session, port: Port, argument: str) -> None:
 
 def _play(session: Session, port: Port, argument: str) -> None:
     view = session.view
-    if view.playing:
+    if view.hides:
+        session.reveal()
+    elif view.playing:
         session.update(playing=False, alpha=1.0)
     elif view.step >= view.steps:
         session.update(step=0, playing=True, alpha=1.0)
@@ -303,11 +322,28 @@ def _export(session: Session, port: Port, argument: str) -> None:
         port.export(path)
 
 
+def _ask(session: Session, port: Port, argument: str) -> None:
+    """The kind of the argument, else the first that was not asked here yet, else the first."""
+    step = session.view.step + 1
+    kinds = kinds_at(session.trace, step)
+    done = {asked.kind for asked in session.view.asked if asked.step == step}
+    fresh = [kind for kind in kinds if kind not in done]
+    session.ask(step, argument if argument in kinds else (fresh or kinds)[0])
+
+
+def _reveal(session: Session, port: Port, argument: str) -> None:
+    session.reveal()
+
+
+def _skip(session: Session, port: Port, argument: str) -> None:
+    session.skip()
+
+
 def _surface(what: str) -> Run:
     return lambda session, port, argument: port.surface(what)
 
 
-MENUS: tuple[str, ...] = ("file", "edit", "run", "play", "view", "help")
+MENUS: tuple[str, ...] = ("file", "edit", "run", "play", "teach", "view", "help")
 
 ACTIONS: tuple[Action, ...] = (
     Action("file.open", _open, "file", ("Ctrl+O",), icon="open", asks=True),
@@ -335,6 +371,12 @@ ACTIONS: tuple[Action, ...] = (
     Action("step.next_line", _next_line, "play", ("Shift+F8",), icon="next_line", when=_not_last),
     Action("play.slower", _speed(-1), "play", ("Ctrl+F6",)),
     Action("play.faster", _speed(1), "play", ("Shift+F6",)),
+    Action(
+        "quiz.level", _cycle("level", LEVELS, LEVELS), "teach", icon="quiz", checked=lambda s: s.view.level != "off"
+    ),
+    Action("quiz.ask", _ask, "teach", ("Ctrl+Shift+Q",), when=_askable),
+    Action("quiz.reveal", _reveal, "teach", when=_stands),
+    Action("quiz.skip", _skip, "teach", when=_stands),
     Action("view.both", _mode("both"), "view", ("Ctrl+1",), checked=lambda s: s.view.mode == "both"),
     Action("view.forward", _mode("forward"), "view", ("Ctrl+2",), checked=lambda s: s.view.mode == "forward"),
     Action("view.autograd", _mode("autograd"), "view", ("Ctrl+3",), checked=lambda s: s.view.mode == "autograd"),

@@ -7,9 +7,11 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from gradviz.explain.questions import Question, kinds_at, question
 from gradviz.player.lines import Leaf, Root, default_root, leaves
 from gradviz.player.query import Hits, find
-from gradviz.player.view import ViewState
+from gradviz.player.quiz import Asked, Quiz, pick
+from gradviz.player.view import ViewState, go
 from gradviz.trace import Frame, Trace
 from gradviz.trace.codec import AnyItem
 
@@ -38,10 +40,13 @@ class Session:
 
     def show(self, view: ViewState) -> None:
         """Make `view` the view."""
-        old, self.view = self.view, view
+        old, self.view = self.view, _coherent(self.view, view)
+        view = self.view
         if old != view:
             if old.step != view.step:
                 self.__dict__.pop("frame", None)
+            if (old.quiz, old.language) != (view.quiz, view.language):
+                self.__dict__.pop("question", None)
             if (old.step, old.search) != (view.step, view.search):
                 self.__dict__.pop("hits", None)
             for listener in tuple(self._listeners):
@@ -60,6 +65,8 @@ class Session:
             playing=False,
             selection=None,
             hover=None,
+            quiz=None,
+            asked=(),
         )
 
     def append(self, events: Iterable[AnyItem]) -> None:
@@ -88,7 +95,64 @@ class Session:
         """Leaves that a line of Python can reach, as things stand at the end of the recording."""
         return leaves(self.trace)
 
+    # ---- predict, then reveal
+
+    @cached_property
+    def question(self) -> Question | None:
+        """The question that stands, in the language of now."""
+        quiz = self.view.quiz
+        return question(self.trace, quiz.step, quiz.kind, self.view.language) if quiz else None
+
+    def ask(self, step: int, kind: str | None = None) -> bool:
+        """Put a question before a step, of a kind or of the one that is due; False where there is none to put."""
+        if not 1 <= step <= self.trace.steps or (kind is None and self.view.level == "off"):
+            return False
+        chosen = kind or pick(kinds_at(self.trace, step), step, self.view.level, self.view.asked)
+        if chosen is None or question(self.trace, step, chosen) is None:
+            return False
+        # The step first: a question goes when the step changes under it.
+        self.update(step=step - 1, playing=False, following=False, alpha=1.0)
+        self.update(quiz=Quiz(step, chosen))
+        return True
+
+    def choose(self, choice: int) -> None:
+        """Take one of the choices; it can be changed until it is revealed."""
+        quiz, asked = self.view.quiz, self.question
+        if quiz and asked and not quiz.revealed and 0 <= choice < len(asked.choices):
+            self.update(quiz=replace(quiz, chosen=choice))
+
+    def reveal(self) -> None:
+        """Go to the step and show the truth beside the prediction; a second time, put the question away."""
+        quiz, asked = self.view.quiz, self.question
+        if quiz is None or asked is None:
+            return
+        if quiz.revealed:
+            self.update(quiz=None)
+            return
+        right = None if quiz.chosen is None else quiz.chosen == asked.truth
+        view = replace(self.view, asked=(*self.view.asked, Asked(quiz.step, quiz.kind, right)))
+        self.show(replace(go(view, quiz.step, animate=True), quiz=replace(quiz, revealed=True)))
+
+    def skip(self) -> None:
+        """Put the question away unanswered; it is not asked again."""
+        quiz = self.view.quiz
+        if quiz is not None:
+            past = self.view.asked if quiz.revealed else (*self.view.asked, Asked(quiz.step, quiz.kind))
+            self.update(quiz=None, asked=past)
+
+    def see(self) -> None:
+        """Go where the truth of a revealed question can be seen."""
+        quiz, asked = self.view.quiz, self.question
+        if quiz and asked and quiz.revealed and asked.reveal != self.view.step:
+            self.show(replace(go(self.view, asked.reveal), quiz=replace(quiz, step=quiz.step)))
+
     def _forget(self) -> None:
         """The recording is another or has grown: what was worked out from it holds no more."""
-        for name in ("frame", "hits", "root", "leaves"):
+        for name in ("frame", "hits", "root", "leaves", "question"):
             self.__dict__.pop(name, None)
+
+
+def _coherent(old: ViewState, new: ViewState) -> ViewState:
+    """A question goes when somebody moves on under it."""
+    moved = old.step != new.step and new.quiz is not None and new.quiz is old.quiz
+    return replace(new, quiz=None) if moved else new

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from gradviz.player.quiz import level_of
+
 RECENT = 10
 THEMES: tuple[str, ...] = ("light", "dark", "projector")
 LANGUAGES: tuple[str, ...] = ("en", "zh")
@@ -23,6 +25,8 @@ class Settings:
     """The card with the three first keys was dismissed."""
     recent: tuple[str, ...] = ()
     """Files opened last, newest first."""
+    level: str = "off"
+    """How often a question is asked before a step: "off", "light" or "lecture"."""
 
 
 def opened(settings: Settings, path: str) -> Settings:
@@ -47,6 +51,7 @@ def from_texts(texts: dict[str, str]) -> Settings:
     settings = replace(default, **found)
     if settings.theme not in THEMES or settings.language not in LANGUAGES:
         settings = replace(settings, theme=default.theme, language=default.language)
+    settings = replace(settings, level=level_of(settings.level))
     return settings if 0.05 <= settings.speed <= 64 else replace(settings, speed=default.speed)
 
 

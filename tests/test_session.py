@@ -90,3 +90,46 @@ def test_root_and_leaves_follow_the_recording(trace: Trace) -> None:
     session.begin(trace)
     assert session.root is not None and session.root.name == "out"
     assert [leaf.name for leaf in session.leaves] == ["inp"]
+
+
+def test_a_question_is_asked_before_its_step_and_revealed_at_it(trace: Trace) -> None:
+    session = Session()
+    session.begin(trace)
+    assert not session.ask(1), "questions are off"
+    session.update(level="lecture")
+    assert session.ask(1) and session.view.step == 0 and session.view.hides
+    asked = session.question
+    assert asked is not None
+    session.choose(asked.truth)
+    session.choose(99)
+    assert session.view.quiz is not None and session.view.quiz.chosen == asked.truth
+    session.reveal()
+    assert session.view.step == 1 and not session.view.hides and session.view.asked[-1].right is True
+    session.see()
+    assert session.view.step == asked.reveal and session.view.quiz is not None
+    session.reveal()
+    assert session.view.quiz is None and session.question is None
+
+
+def test_a_question_goes_when_one_moves_on_or_skips(trace: Trace) -> None:
+    session = Session(ViewState(level="lecture"))
+    session.begin(trace)
+    assert session.ask(1)
+    session.update(step=4)
+    assert session.view.quiz is None and not session.view.asked
+    assert session.ask(1) and session.view.step == 0
+    session.skip()
+    assert session.view.quiz is None and session.view.asked[-1].right is None
+    assert not session.ask(1), "a skipped question does not come again"
+    assert not session.ask(0) and not session.ask(trace.steps + 1)
+
+
+def test_a_question_speaks_the_language_of_now(trace: Trace) -> None:
+    session = Session(ViewState(level="lecture"))
+    session.begin(trace)
+    assert session.ask(1)
+    english = session.question
+    session.update(language="zh")
+    chinese = session.question
+    assert english is not None and chinese is not None
+    assert english.prompt != chinese.prompt and english.truth == chinese.truth

@@ -40,7 +40,19 @@ READABLE = 0.5
 GLIDE_MS = 180
 MINIMAP_FROM = 30
 MINIMAP_EDGE = 16
-_SHOWN = ("step", "alpha", "revision", "selection", "hover", "theme", "ghosts", "language", "reduced_motion", "search")
+_SHOWN = (
+    "step",
+    "alpha",
+    "revision",
+    "selection",
+    "hover",
+    "theme",
+    "ghosts",
+    "language",
+    "reduced_motion",
+    "search",
+    "quiz",
+)
 
 
 class Canvas(QWidget):

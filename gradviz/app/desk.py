@@ -28,6 +28,7 @@ from gradviz.graph.folds import EVERY
 from gradviz.player.fixes import repair
 from gradviz.player.forms import FORMS
 from gradviz.player.program import edited, from_form
+from gradviz.player.quiz import level_of
 from gradviz.player.view import ViewState, advance, go
 from gradviz.session import Session
 from gradviz.trace.events import Backward, Fault, Grad, NodeRan, Op
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from gradviz.app.window import Window
     from gradviz.settings import Settings
 
+KEPT = ("theme", "language", "reduced_motion", "speed", "level")
+"""Fields of the view that are remembered from one start to the next."""
 TICK_MS = 16
 LONGEST_TICK = 0.1
 """Seconds that may pass at once: after a stall the motion goes on, it does not jump."""
@@ -50,7 +53,13 @@ class Desk(QObject):
         self.store = window.store
         kept = self.store.settings
         self.session = Session(
-            ViewState(theme=kept.theme, language=kept.language, reduced_motion=kept.reduced_motion, speed=kept.speed)
+            ViewState(
+                theme=kept.theme,
+                language=kept.language,
+                reduced_motion=kept.reduced_motion,
+                speed=kept.speed,
+                level=level_of(kept.level),
+            )
         )
         self.port = WindowPort(self)
         self.recorder = RecorderProcess(self.session, self)
@@ -196,21 +205,9 @@ class Desk(QObject):
             self._dress()
         if old.presenter != new.presenter:
             self._present(new.presenter)
-        if (old.theme, old.language, old.reduced_motion, old.speed) != (
-            new.theme,
-            new.language,
-            new.reduced_motion,
-            new.speed,
-        ):
-            self.keep(
-                replace(
-                    self.store.settings,
-                    theme=new.theme,
-                    language=new.language,
-                    reduced_motion=new.reduced_motion,
-                    speed=new.speed,
-                )
-            )
+        changed = {name: getattr(new, name) for name in KEPT if getattr(old, name) != getattr(new, name)}
+        if changed:
+            self.keep(replace(self.store.settings, **changed))
         if old.program != new.program or old.language != new.language:
             self._retitle()
         if new.playing or new.alpha < 1.0:
@@ -222,7 +219,9 @@ class Desk(QObject):
 
     def _tick(self) -> None:
         seconds = min(LONGEST_TICK, self._elapsed.restart() / 1000)
-        self.session.show(advance(self.session.view, seconds))
+        view = advance(self.session.view, seconds)
+        if view.step == self.session.view.step or not self.session.ask(view.step):
+            self.session.show(view)
 
     def _dress(self) -> None:
         app = QApplication.instance()

@@ -346,6 +346,8 @@ class Facts:
         rows.append(Head(self._t("asked")))
         rows.append(Pair("retain_graph", str(item.retain_graph)))
         rows.append(Pair("create_graph", str(item.create_graph)))
+        if self.view.hides:
+            return rows  # the question may be which node comes next
         rows.append(Head(self._t("order"), self._t("count", count=f"{len(item.planned):,}")))
         rows += [
             Pair(self._target(node, 0), go=f"node:{node}", ink="text_dim")

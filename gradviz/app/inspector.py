@@ -14,7 +14,7 @@ from gradviz.scene.theme import load_theme
 from gradviz.session import Session
 from gradviz.trace.events import Data
 
-_FIELDS = ("step", "revision", "selection", "theme", "language", "events")
+_FIELDS = ("step", "revision", "selection", "theme", "language", "events", "quiz")
 
 
 class Inspector(QScrollArea):
@@ -73,6 +73,9 @@ class Inspector(QScrollArea):
         self.open_plots.setText(words("ui.inspector.plots"))
         self.setStyleSheet(f"Inspector, Inspector > QWidget > QWidget {{ background: {theme.panel}; }}")
         self.sheet.show_rows(Facts(self.session.frame, view, self.element).rows(), theme)
+        self.open_plots.setVisible(not view.hides)
+        if self._plots is not None:
+            self._plots.setVisible(self.open_plots.isChecked() and not view.hides)  # curves tell what comes
         data = self._data()
         self.open_table.setVisible(data is not None)
         self.table.setVisible(data is not None and self.open_table.isChecked())

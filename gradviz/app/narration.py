@@ -34,7 +34,7 @@ _TOKENS = {
     "grad": "leaf",
     "fault": "error",
 }
-_FIELDS = ("step", "revision", "language", "theme", "presenter", "steps")
+_FIELDS = ("step", "revision", "language", "theme", "presenter", "steps", "quiz")
 
 
 class Narration(QWidget):
@@ -65,7 +65,7 @@ class Narration(QWidget):
             words = Words(view.language)
             return words("ui.narration.empty_title"), words("ui.narration.empty"), ""
         said = narrate(trace, view.step, view.language)
-        return said.title, said.body, said.next
+        return said.title, said.body, "" if view.hides else said.next
 
     def _refresh(self) -> None:
         title, body, following = self.texts()

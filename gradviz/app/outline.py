@@ -269,6 +269,8 @@ class Outline(QWidget):
         self._rebuild()
 
     def _changed(self, old: ViewState, new: ViewState) -> None:
+        if (old.hides, old.language) != (new.hides, new.language):
+            self._settle()
         if old.revision != new.revision:
             self._rebuild()
         elif old.events != new.events:
@@ -313,8 +315,7 @@ class Outline(QWidget):
         if kept and (index := self.model.find(kept)).isValid():
             self.tree.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtTop)
         self._showing = False
-        self._stack.setCurrentWidget(self.tree if root.children else self.empty)
-        self._speak()
+        self._settle()
         self._select()
 
     def _opened(self, root: Item) -> set[str]:
@@ -331,10 +332,16 @@ class Outline(QWidget):
     def _is_open(self, item: Item) -> bool:
         return item is not self.model.root and self.tree.isExpanded(self.model.createIndex(item.row, 0, item))
 
+    def _settle(self) -> None:
+        """The tree, or a sentence instead: it tells what comes, which nobody may see while a question stands."""
+        shown = self.model.root.children and not self.session.view.hides
+        self._stack.setCurrentWidget(self.tree if shown else self.empty)
+        self._speak()
+
     def _speak(self) -> None:
         words = Words(self.session.view.language)
         self.tree.setAccessibleName(words("ui.outline.name"))
-        self.empty.setText(words("ui.outline.empty"))
+        self.empty.setText(words("ui.outline.hidden" if self.session.view.hides else "ui.outline.empty"))
 
     def _select(self) -> None:
         index = self.model.find(self.session.view.selection)

@@ -15,6 +15,7 @@ from gradviz.app.errorcard import ErrorCard
 from gradviz.app.icons import icon
 from gradviz.app.narration import Narration
 from gradviz.app.panel import Panel, differ
+from gradviz.app.quizcard import QuizCard
 from gradviz.app.search import Search
 from gradviz.player.view import ViewState
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 EDGE = 16
 TOP = 56
 SEARCH = 240
+QUIZ = 150
+"""Pixels that are kept free while questions are asked."""
 NARRATION = 84
 """Pixels that are kept free for it whatever it says: a graph that makes room for a long sentence would jump."""
 
@@ -78,6 +81,7 @@ class Stage(Panel):
         self.search = Search(self.session, self)
         self.narration = Narration(self.session, self)
         self.error = ErrorCard(self.session, self)
+        self.quiz = QuizCard(commands, self)
         self.welcome = Welcome(self)
         self._timer = QTimer(self, singleShot=True, interval=0)
         self._timer.timeout.connect(self.arrange)
@@ -97,7 +101,7 @@ class Stage(Panel):
         self._timer.start()
 
     def refresh(self, old: ViewState | None, new: ViewState) -> None:
-        if differ(old, new, "step", "language", "presenter", "revision", "events", "theme"):
+        if differ(old, new, "step", "language", "presenter", "revision", "events", "theme", "quiz", "level"):
             self._timer.start()
         if differ(old, new, "theme"):
             self.welcome.close_button.setIcon(icon("close", self.theme.text_dim))
@@ -119,10 +123,16 @@ class Stage(Panel):
         told = self.narration.heightForWidth(strip)
         told = told if told > 0 else self.narration.sizeHint().height()
         self.narration.setGeometry(EDGE, height - EDGE - told, strip, told)
-        reserved = NARRATION * (1.6 if self.session.view.presenter else 1.0)
+        kept = max(NARRATION, QUIZ if self.session.view.level != "off" else 0)
+        reserved = kept * (1.6 if self.session.view.presenter else 1.0)
         self.canvas.set_margins(TOP, 24, reserved + 2 * EDGE, 24)
         self.error.place(self.canvas, height - EDGE)
-        self.narration.setVisible(not self.error.isVisibleTo(self))  # the card says the same, and more
+        asks = self.quiz.isVisibleTo(self)
+        self.narration.setVisible(not self.error.isVisibleTo(self) and not asks)  # a card says the same, and more
+        if asks:
+            high = min(self.quiz.needed(strip), height - 2 * EDGE)
+            self.quiz.setGeometry(EDGE, height - EDGE - high, strip, high)
+            self.quiz.raise_()
         self._place_welcome(width)
 
     def _place_welcome(self, width: int) -> None:

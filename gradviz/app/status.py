@@ -68,7 +68,7 @@ class StatusText(Panel):
         return self.label.text()
 
     def refresh(self, old: ViewState | None, new: ViewState) -> None:
-        if not differ(old, new, "live", "events", "revision", "language", "step", "editing", "program"):
+        if not differ(old, new, "live", "events", "revision", "language", "step", "editing", "program", "quiz"):
             return
         self.label.setText(self._state() if self._left else self._counts())
         self.label.setAccessibleName(self.label.text())
@@ -87,7 +87,7 @@ class StatusText(Panel):
 
     def _counts(self) -> str:
         trace = self.session.trace
-        if not trace.events:
+        if not trace.events or self.session.view.hides:
             return ""
         nodes, leaves = len(trace.nodes), leaf_count(trace)
         text = self.words("ui.status.node" if nodes == 1 else "ui.status.nodes", count=f"{nodes:,}")

@@ -181,6 +181,13 @@ QMenuBar::item:selected {{ background: {hover}; }}
 QFrame#card {{ background: {t.panel}; border: 1px solid {t.card_border}; border-radius: 8px; }}
 QFrame#errorcard {{ background: {t.panel}; border: 1px solid {t.error}; border-left: 5px solid {t.error};
     border-radius: 8px; }}
+QPushButton#choice {{ text-align: left; font-weight: 400; padding: 0; }}
+QPushButton#choice:checked {{ border: 2px solid {t.forward}; background: {t.forward_fill}; }}
+QPushButton#choice QLabel {{ background: transparent; }}
+QFrame#good, QFrame#bad {{ border: none; border-radius: 6px; }}
+QFrame#good {{ background: {t.leaf_fill}; border-left: 4px solid {t.leaf}; }}
+QFrame#bad {{ background: {t.error_fill}; border-left: 4px solid {t.error}; }}
+QFrame#good QLabel, QFrame#bad QLabel {{ background: transparent; color: {t.text}; }}
 QFrame#banner {{ background: {t.error_fill}; border-bottom: 1px solid {t.error}; }}
 QFrame#banner QLabel {{ color: {t.ink("error")}; }}
 QFrame#note {{ background: {t.forward_fill}; border-bottom: 1px solid {t.forward}; }}

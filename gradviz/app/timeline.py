@@ -32,7 +32,7 @@ WIDEST = 48.6
 RIGHT = 24
 FUTURE = 0.36
 """Opacity of what has not happened yet."""
-_REPAINT = ("step", "selection", "search", "language", "theme", "presenter")
+_REPAINT = ("step", "selection", "search", "language", "theme", "presenter", "quiz")
 
 
 class Timeline(QWidget):
@@ -167,8 +167,9 @@ class Timeline(QWidget):
         painter.setClipRect(QRectF(LEFT - 14, 0, max(0.0, x - LEFT + 14), self.height()))
         painter.drawPixmap(0, 0, picture)
         painter.setClipRect(QRectF(max(x, LEFT - 14), 0, self.width(), self.height()))
-        painter.setOpacity(FUTURE)
-        painter.drawPixmap(0, 0, picture)
+        if not view.hides:
+            painter.setOpacity(FUTURE)
+            painter.drawPixmap(0, 0, picture)
         painter.setOpacity(1.0)
         painter.setClipping(False)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -378,7 +379,7 @@ class Timeline(QWidget):
             return ""
         step = self.step_at(x)
         head = words("ui.timeline.step", step=f"{step:,}", steps=f"{self.session.view.steps:,}")
-        if not step:
+        if not step or (self.session.view.hides and step > self.session.view.step):
             return head
         said = narrate(self.session.trace, step, self.session.view.language)
         return f"{head} · {step_label(self.session.trace, step)}\n{said.title}"

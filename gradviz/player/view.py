@@ -7,6 +7,7 @@ from typing import Literal
 
 from gradviz.player.forms import Seed
 from gradviz.player.program import Program
+from gradviz.player.quiz import Asked, Level, Quiz
 
 Mode = Literal["both", "forward", "autograd"]
 Live = Literal["none", "starting", "running", "ready", "gone"]
@@ -61,6 +62,17 @@ class ViewState:
     editing: bool = False
     left: Literal["program", "build", "outline"] = "program"
     """Which panel stands on the left."""
+    level: Level = "off"
+    """How often a question is asked before a step."""
+    quiz: Quiz | None = None
+    """The question that stands..."""
+    asked: tuple[Asked, ...] = ()
+    """...and those that are over."""
+
+    @property
+    def hides(self) -> bool:
+        """A question stands and is not answered yet: nothing may be shown that comes after this step."""
+        return self.quiz is not None and not self.quiz.revealed
 
 
 def go(view: ViewState, step: int, *, animate: bool = False) -> ViewState:

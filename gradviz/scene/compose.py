@@ -207,7 +207,7 @@ class Scene:
         """Shapes of one card."""
         moment = self.moment
         code = int(moment.codes[i])
-        if code == HIDDEN and len(moment.graph.cards) > GHOST_PLACES:
+        if code == HIDDEN and (moment.view.hides or len(moment.graph.cards) > GHOST_PLACES):
             return ()
         now = moment.now == i
         newborn = now and moment.motion < 1.0 and moment.index.born[i] == moment.frame.step
