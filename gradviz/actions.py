@@ -25,8 +25,8 @@ class Port(Protocol):
     def stop(self) -> None:
         """End the running program within a second."""
 
-    def send(self, line: str) -> None:
-        """Run a line in the live process."""
+    def send(self, line: str, *, typed: bool = False) -> None:
+        """Run a line in the live process. One that was `typed` prints the values of its expressions."""
 
     def ask_path(self, kind: str, suggestion: str, *, saving: bool) -> str | None:
         """Ask for a file: "open", "program", "recording", "export". None: the person thought better of it."""
@@ -44,7 +44,7 @@ class Port(Protocol):
         """Write the step that is shown in the format that the file's name asks for."""
 
     def surface(self, what: str) -> None:
-        """Bring something up: "find", "palette", "keys", "why", "fit", "fold_all", "unfold_all"."""
+        """Bring something up: "find", "palette", "keys", "why", "fit", "fold_all", "unfold_all", "console"."""
 
 
 Run = Callable[[Session, Port, str], None]
@@ -241,6 +241,13 @@ def _run_forward(session: Session, port: Port, argument: str) -> None:
         port.send(source)
 
 
+def _run_line(session: Session, port: Port, argument: str) -> None:
+    if argument.strip():
+        port.send(argument, typed=True)
+    else:
+        port.surface("console")
+
+
 def _chosen(session: Session, argument: str) -> list[Leaf]:
     """All leaves that have a gradient, or the one of that name."""
     return [leaf for leaf in session.leaves if leaf.has_grad and argument in ("", leaf.name)]
@@ -309,7 +316,7 @@ def _save_session(session: Session, port: Port, argument: str) -> None:
     path = argument or port.ask_path("program", f"{_stem(session)}_session.py", saving=True)
     if path:
         sent = [act for act in acts(session.trace, limit=1_000_000) if act.origin != "program"]
-        port.write_text(path, script(session.trace.header.source, [(act.text, act.failed) for act in sent]))
+        port.write_text(path, script(session.trace.header.source, sent))
 
 
 def _undo_action(session: Session, port: Port, argument: str) -> None:
@@ -358,6 +365,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("run.stop", _stop, "run", ("Shift+F5",), icon="stop", when=_running),
     Action("run.backward", _run_backward, "run", ("Ctrl+Shift+B",), icon="backward", when=_backward),
     Action("run.forward", _run_forward, "run", ("Ctrl+Shift+F",), icon="forward", when=_forward),
+    Action("run.line", _run_line, "run", ("Ctrl+L",), when=_ready, asks=True),
     Action("grad.zero", _zero, "run", ("Ctrl+Shift+0",), icon="zero", when=_some_grad),
     Action("grad.none", _none, "run", icon="none", when=_some_grad),
     Action("option.retain_graph", _switch("retain_graph"), "run", checked=_is_on("retain_graph")),

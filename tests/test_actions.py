@@ -63,8 +63,8 @@ class Noted:
     def stop(self) -> None:
         self.calls.append(("stop",))
 
-    def send(self, line: str) -> None:
-        self.calls.append(("send", line))
+    def send(self, line: str, *, typed: bool = False) -> None:
+        self.calls.append(("type" if typed else "send", line))
 
     def ask_path(self, kind: str, suggestion: str, *, saving: bool) -> str | None:
         self.calls.append(("ask", kind, suggestion, saving))

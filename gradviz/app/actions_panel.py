@@ -60,9 +60,10 @@ class ActionsPanel(Panel):
 
     def _paint(self, step: int) -> None:
         theme = self.theme
+        current = max((k for k, act in enumerate(self._acts) if act.first <= step <= act.last), default=-1)
         for k, act in enumerate(self._acts):
             item = self.list.item(k)
-            now = act.first <= step <= act.last
+            now = k == current
             mark = "✖ " if act.failed and step >= act.last else "▸ " if now else "  "
             item.setText(mark + " ".join(act.text.split()))
             failed = act.failed and step >= act.last

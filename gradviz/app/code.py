@@ -136,7 +136,7 @@ class CodeView(QPlainTextEdit):
         self._theme = theme
         self._gutter = Gutter(self)
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.setFont(_mono(12))
+        self.setFont(mono(12))
         self.document().setDocumentMargin(3)
         self.highlighter = Highlighter(self.document(), theme)
         self.blockCountChanged.connect(self._margin)
@@ -243,7 +243,7 @@ class CodeView(QPlainTextEdit):
     def gutter_width(self) -> int:
         """Wide enough for the largest number."""
         digits = max(2, len(str(self.blockCount())))
-        return int(QFontMetricsF(_mono(10)).horizontalAdvance("9") * digits) + 20
+        return int(QFontMetricsF(mono(10)).horizontalAdvance("9") * digits) + 20
 
     def _margin(self) -> None:
         self.setViewportMargins(self.gutter_width(), 0, 0, 0)
@@ -263,7 +263,7 @@ class CodeView(QPlainTextEdit):
         """Numbers, and a bar at the current line and the line of a fault."""
         painter, theme = QPainter(gutter), self._theme
         painter.fillRect(event.rect(), color(theme.panel))
-        painter.setFont(_mono(10))
+        painter.setFont(mono(10))
         block = self.firstVisibleBlock()
         top = self.blockBoundingGeometry(block).translated(self.contentOffset()).top()
         while block.isValid() and top <= event.rect().bottom():
@@ -290,7 +290,8 @@ class CodeView(QPlainTextEdit):
         painter.drawText(box, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), str(line))
 
 
-def _mono(size: int) -> QFont:
+def mono(size: int) -> QFont:
+    """The font of code, in pixels."""
     made = QFont([*MONO])
     made.setPixelSize(size)
     made.setHintingPreference(QFont.HintingPreference.PreferNoHinting)

@@ -168,6 +168,7 @@ class Desk(QObject):
         """Bring something up, by its name in `Port.surface`."""
         actions: dict[str, Callable[[], None]] = {
             "find": self._find,
+            "console": lambda: self.left.console.line.setFocus(Qt.FocusReason.ShortcutFocusReason),
             "palette": self.palette.open,
             "keys": self.keys.open,
             "why": self._why,

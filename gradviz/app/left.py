@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSplitter, QStackedWidget, QT
 
 from gradviz.app.actions_panel import ActionsPanel
 from gradviz.app.build import BuildPanel
+from gradviz.app.console import Console
 from gradviz.app.outline import Outline
 from gradviz.app.output import OutputPanel
 from gradviz.app.panel import Panel, differ
@@ -32,6 +33,7 @@ class LeftColumn(Panel):
         self.build = BuildPanel(self.session)
         self.outline = Outline(self.session)
         self.done = ActionsPanel(self.session)
+        self.console = Console(commands)
         self.output = OutputPanel(self.session)
         self.stack = QStackedWidget()
         for panel in (self.program, self.build, self.outline):
@@ -65,7 +67,7 @@ class LeftColumn(Panel):
         self.splitter.setHandleWidth(1)
         self.splitter.setChildrenCollapsible(False)
         self.splitter.addWidget(top)
-        self.splitter.addWidget(self._titled("actions", self.done))
+        self.splitter.addWidget(self._titled("actions", self.done, self.console))
         self.splitter.addWidget(self._titled("output", self.output))
         self.splitter.setSizes([380, 120, 120])
         for position, share in enumerate((6, 2, 2)):
@@ -80,7 +82,7 @@ class LeftColumn(Panel):
         for box in self._boxes:
             box.setVisible(not on)
 
-    def _titled(self, name: str, panel: QWidget) -> QWidget:
+    def _titled(self, name: str, panel: QWidget, *below: QWidget) -> QWidget:
         box = QWidget()
         self._boxes.append(box)
         column = QVBoxLayout(box)
@@ -93,6 +95,8 @@ class LeftColumn(Panel):
         head.addWidget(heading)
         column.addLayout(head)
         column.addWidget(panel, 1)
+        for widget in below:
+            column.addWidget(widget)
         return box
 
     def retell(self) -> None:

@@ -76,9 +76,9 @@ class WindowPort:
         """End the program within a second."""
         self._desk.recorder.stop()
 
-    def send(self, line: str) -> None:
+    def send(self, line: str, *, typed: bool = False) -> None:
         """Run a line in the live process."""
-        self._desk.recorder.send(line)
+        self._desk.recorder.send(line, typed=typed)
 
     # ---- files
 

@@ -161,16 +161,18 @@ class RecorderProcess(QObject):
 
     # ---- lines
 
-    def send(self, line: str, *, play: bool = True) -> None:
-        """Run a line in the live process. The playhead goes to its first step and plays from there."""
+    def send(self, line: str, *, play: bool = True, typed: bool = False) -> None:
+        """Run a line in the live process. The playhead goes to its first step and plays from there; where it has none,
+        to the end, where what it printed is shown. One that was `typed` prints the values of its expressions."""
         if self._launched is None or self._launched.process.stdin is None:
             return
         view = self.session.view
         if play:
             self._play_from = view.steps + 1
         cell = len(self.session.trace.cells)
-        request = json.dumps({"cell": cell, "source": line, "origin": "action"}) + "\n"
-        self.session.update(live="running", actions=(*view.actions, line), playing=False)
+        request = json.dumps({"cell": cell, "source": line, "origin": "console" if typed else "action"}) + "\n"
+        known = view.typed | {line} if typed else view.typed
+        self.session.update(live="running", actions=(*view.actions, line), typed=known, playing=False)
         self.sent.emit(line)
         with contextlib.suppress(OSError):  # it is gone: the end of its pipe says so
             self._launched.process.stdin.write(request.encode())
@@ -242,7 +244,8 @@ class RecorderProcess(QObject):
             self._deadline.stop()
             self._tell()
             if self._waiting:
-                self.send(self._waiting.pop(0), play=False)
+                line = self._waiting.pop(0)
+                self.send(line, play=False, typed=line in self.session.view.typed)
             else:
                 self.session.update(live="ready", following=False)
                 self._arrive(last=True)
@@ -262,6 +265,9 @@ class RecorderProcess(QObject):
             target, self._resume = self._resume, None
             if view.step == 0:
                 self.session.show(go(view, target))
+        elif self._play_from is not None and last:
+            self._play_from = None
+            self.session.show(go(view, view.steps))
         elif view.following:
             self.session.show(go(view, view.steps))
 

@@ -202,6 +202,8 @@ class Act:
     """Its last step, or the last known one while it runs."""
     origin: str = "program"
     failed: bool = False
+    stopped: bool = False
+    """Somebody stopped it, or its process ended."""
 
 
 def acts(trace: Trace, limit: int = 200) -> list[Act]:
@@ -213,8 +215,11 @@ def acts(trace: Trace, limit: int = 200) -> list[Act]:
         cell, first = trace.cells[position], int(bounds[position])
         last = int(bounds[position + 1]) - 1 if position + 1 < len(bounds) else trace.steps
         file, ended = trace.files.get(cell.file), trace.ended.get(cell.id)
-        failed = ended is not None and ended.status == "error"
-        found.append(Act(file.text.strip() if file else "", first, max(first, last), cell.origin, failed))
+        status = ended.status if ended is not None else ""
+        if last < first and status:  # it made no step: it stands where the recording stood
+            first = last
+        text, stopped = file.text.strip() if file else "", status in ("interrupted", "killed")
+        found.append(Act(text, first, max(first, last), cell.origin, status == "error", stopped))
     return found[-limit:]
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import ast
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from gradviz.player.forms import Form
+from gradviz.player.lines import Act
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +55,53 @@ def from_form(form: Form) -> Program:
     return Program(text=form.source(), name=form.file_name, form=form)
 
 
-def script(text: str, lines: Iterable[tuple[str, bool]]) -> str:
-    """A program that does what a session did: its text, then the lines that were sent (line, whether it raised). One
-    that raised is kept in a `try`, since the session went on after it."""
+def script(text: str, acts: Iterable[Act]) -> str:
+    """A program that does what a session did: its text, then the lines that were sent. One that raised is kept in a
+    `try`, since the session went on after it; one that was typed prints its values, as the console did; one that was
+    stopped, or is no Python, did nothing that could be repeated and is a comment."""
     parts = [text.rstrip("\n")]
-    for line, raised in lines:
-        parts.append(_guarded(line) if raised else line)
+    shows = False
+    for act in acts:
+        body = _parsed(act.text)
+        if body is None or act.stopped:
+            parts.append("\n".join(f"# {line}" for line in act.text.splitlines()))
+            continue
+        told = _showing(act.text, body) if act.origin == "console" else act.text
+        if told != act.text and not shows:
+            parts.append("import sys")
+            shows = True
+        parts.append(_guarded(told) if act.failed else told)
     return "\n".join(parts) + "\n"
+
+
+def _parsed(text: str) -> list[ast.stmt] | None:
+    try:
+        return ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _showing(line: str, body: list[ast.stmt]) -> str:
+    """The line with every statement that is an expression handed to what a console shows values with."""
+    rows = [row.encode() for row in line.split("\n")]
+    for statement in reversed([*_expressions(body)]):
+        last = (statement.end_lineno or statement.lineno) - 1
+        end, start = statement.end_col_offset or 0, statement.col_offset
+        rows[last] = rows[last][:end] + b")" + rows[last][end:]
+        first = rows[statement.lineno - 1]
+        rows[statement.lineno - 1] = first[:start] + b"sys.displayhook(" + first[start:]
+    return b"\n".join(rows).decode()
+
+
+def _expressions(body: list[ast.stmt]) -> Iterator[ast.Expr]:
+    """The statements that a console prints the values of, in order: not those inside functions and classes."""
+    for statement in body:
+        if isinstance(statement, ast.Expr):
+            yield statement
+        elif not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+                for part in getattr(statement, name, ()):
+                    yield from _expressions([part] if isinstance(part, ast.stmt) else part.body)
 
 
 def _guarded(line: str) -> str:

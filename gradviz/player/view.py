@@ -59,6 +59,8 @@ class ViewState:
     """The recorder process: none (a file is shown), starting, running a cell, ready for a line, gone."""
     actions: tuple[str, ...] = ()
     """Lines that were sent to the live process after the program, in order."""
+    typed: frozenset[str] = frozenset()
+    """Which of these were typed by hand: their values are printed, as a console does."""
     editing: bool = False
     left: Literal["program", "build", "outline"] = "program"
     """Which panel stands on the left."""

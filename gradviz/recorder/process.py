@@ -7,6 +7,7 @@ fd 0, one JSON object a line: {"cell": 3, "source": "loss.backward()", "origin":
 from __future__ import annotations
 
 import argparse
+import ast
 import builtins
 import io
 import json
@@ -169,8 +170,10 @@ class Process:
                 span = (sources.file(name), line, -1, line, -1)
                 text = linecache.getline(name, line).strip()
             trace = trace.tb_next
-        if isinstance(error, SyntaxError) and error.filename == self._shown and error.lineno:
-            span, text = (sources.file(self._shown), error.lineno, -1, error.lineno, -1), (error.text or "").strip()
+        if isinstance(error, SyntaxError) and error.lineno and error.filename:
+            name = error.filename
+            if name == self._shown or name.startswith("<cell"):
+                span, text = (sources.file(name), error.lineno, -1, error.lineno, -1), (error.text or "").strip()
         self._recorder.core.faults.top(error, span, text)
         report(error)
 
@@ -202,16 +205,11 @@ class Process:
         self._guard(cell, lambda: self._line(source, name, show=origin == "console"))
 
     def _line(self, source: str, name: str, *, show: bool) -> None:
-        namespace = self._module.__dict__
-        if show:
-            try:
-                code = compile(source, name, "eval", dont_inherit=True)
-            except SyntaxError:
-                pass
-            else:
-                sys.displayhook(eval(code, namespace))  # noqa: S307
-                return
-        exec(compile(source, name, "exec", dont_inherit=True), namespace)
+        code: str | ast.Interactive = source
+        if show:  # as Python's own console: the value of every statement that is an expression is printed
+            tree = compile(source, name, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+            code = ast.Interactive(tree.body if isinstance(tree, ast.Module) else [])
+        exec(compile(code, name, "single" if show else "exec", dont_inherit=True), self._module.__dict__)
 
     # ---- pipes
 
