@@ -132,8 +132,9 @@ class RecorderProcess(QObject):
         if self.session.view.live == "starting":
             self._end_now()
             return
-        self._signal(signal.SIGINT)
         self._deadline.start()
+        if len(self.session.trace.cells) > len(self.session.view.actions):
+            self._signal(signal.SIGINT)  # else it has not begun the line, and would meet the signal before
 
     def close(self) -> None:
         """End the process without a word; what was recorded stays."""
@@ -240,8 +241,11 @@ class RecorderProcess(QObject):
         elif isinstance(event, Cell):
             if self.session.view.live == "ready":
                 self.session.update(live="running")
+            if self._stopping:
+                self._signal(signal.SIGINT)
         elif isinstance(event, Ended):
             self._deadline.stop()
+            self._stopping = False
             self._tell()
             if self._waiting:
                 line = self._waiting.pop(0)
