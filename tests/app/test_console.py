@@ -105,6 +105,7 @@ def line(qtbot: QtBot) -> Iterator[ConsoleLine]:
     made = ConsoleLine(inside)
     inside.show()
     yield made
+    inside.hide()
 
 
 def test_a_block_grows_and_enter_on_an_empty_line_runs_it(line: ConsoleLine, qtbot: QtBot) -> None:
