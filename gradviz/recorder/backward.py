@@ -10,6 +10,7 @@ from torch.overrides import TorchFunctionMode
 
 from gradviz.recorder.compiled import Compiled, is_compiled
 from gradviz.recorder.core import Core, Off, mode_stack, pop_mode, push_mode, task_id, tracing
+from gradviz.recorder.guard import guarded
 from gradviz.recorder.nodes import Tag
 from gradviz.recorder.plan import plan
 from gradviz.recorder.snapshot import fit
@@ -101,49 +102,54 @@ class Passes:
     """Writes `Backward`, `NodeRan`, `Grad`, `Freed` and `BackwardEnded`."""
 
     def __init__(self, core: Core, mode: TorchFunctionMode) -> None:
-        self._core = core
+        self.core = core
         self._mode = mode
         self._open: list[Pass] = []
         self.compiled: Compiled
 
     def seeds_made(self, real: Any, outputs: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
         """Around the making of the seeds: notes which PyTorch makes itself, and tells of its complaints."""
-        core = self._core
+        core = self.core
         if not core.active:
             return real(outputs, grads, *args, **kwargs)
         self._note_root(outputs)
         try:
             result = real(outputs, grads, *args, **kwargs)
         except Exception as error:
-            site, _ = core.sources.here(2)
-            core.faults.tell(error, site)
+            self._not_made(error)
             raise
         core.local.implicit = tuple([g is None for g in grads])
         return result
 
+    @guarded
+    def _not_made(self, error: Exception) -> None:
+        site, _ = self.core.sources.here(4)
+        self.core.faults.tell(error, site)
+
+    @guarded
     def _note_root(self, outputs: Any) -> None:
         tensors = [t for t in outputs if isinstance(t, torch.Tensor)]
-        with Off(), self._core.journal.lock:
+        with Off(), self.core.journal.lock:
             odd = [t for t in tensors if not t.is_nested and (t.numel() != 1 or t.is_complex() or not t.requires_grad)]
             root = next(iter(odd or tensors), None)
             if root is not None:
                 shape = () if root.is_nested else tuple(map(int, root.shape))
-                self._core.last_root = self._core.tensors.find(root), shape
+                self.core.last_root = self.core.tensors.find(root), shape
 
     # ---- one call of the engine
 
     def run(self, real: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the engine with hooks on, and tell its beginning and end."""
-        core = self._core
-        if not core.active or core.local.hidden or core.journal.full or tracing() is not None:
+        core = self.core
+        if not core.active or core.local.hidden or tracing() is not None:
             return real.run_backward(*args, **kwargs)
-        site, frame = core.sources.here(2)
+        run = site = frame = None
         try:
+            site, frame = core.sources.here(2)
             with Off(), core.journal.lock:
                 run = self._begin(args, kwargs, site)
         except Exception as error:
-            core.problem("beginning of a pass", error)
-            run = None
+            core.fail("the beginning of a pass", error)
         if run is None:
             return self._unstarted(real, args, kwargs, site)
         scope, core.local.scope = core.local.scope, core.local.scope
@@ -167,12 +173,12 @@ class Passes:
         try:
             return real.run_backward(*args, **kwargs)
         except Exception as error:
-            self._core.faults.tell(error, site)
+            self.core.faults.tell(error, site)
             raise
 
     def _begin(self, args: tuple[Any, ...], kwargs: dict[str, Any], site: Site | None) -> Pass | None:
         """The pass, told; None where a root has no node, so that the engine will not begin."""
-        core = self._core
+        core = self.core
         outputs, grads, keep, create, inputs = (*args, *(None, False, False, ())[len(args) - 1 :])[:5]
         run = Pass(len(core.passes), bool(keep), bool(create), site)
         batch: list[Event] = []
@@ -219,7 +225,7 @@ class Passes:
 
     def _roots(self, outputs: Any, batch: list[Event]) -> tuple[list[Any], tuple[int, ...], list[int]]:
         """Nodes, which input of each gets the seed, and the ids of the root tensors."""
-        core = self._core
+        core = self.core
         nodes, numbers, tensors = [], [], []
         for output in outputs:
             if not isinstance(output, torch.Tensor):
@@ -240,7 +246,7 @@ class Passes:
     def _reach(self, run: Pass, roots: list[Any]) -> dict[int, Any]:
         """All nodes that the roots reach, by id; their tags go to `run`."""
         reached: dict[int, Any] = {}
-        tag_of = self._core.nodes.tag
+        tag_of = self.core.nodes.tag
         stack = list(roots)
         while stack:
             node = stack.pop()
@@ -256,7 +262,7 @@ class Passes:
 
     def _wanted(self, run: Pass, inputs: Any, batch: list[Event]) -> set[int]:
         """Nodes that `inputs=` names; also notes them one by one, to tell which of them is not reached."""
-        core = self._core
+        core = self.core
         wanted: set[int] = set()
         for item in inputs:
             entry: Entry | None = None
@@ -275,21 +281,26 @@ class Passes:
 
     def _hook(self, run: Pass, reached: dict[int, Any]) -> None:
         handles = run.handles
-        for ident in run.order:
-            node, tag = reached[ident], run.tags[ident]
-            if is_compiled(node):
-                run.compiled.add(ident)
-            handles.append(node.register_prehook(partial(self._pre, run, tag)))
-            handles.append(node.register_hook(partial(self._post, run, tag)))
+        try:
+            for ident in run.order:
+                node, tag = reached[ident], run.tags[ident]
+                if is_compiled(node):
+                    run.compiled.add(ident)
+                handles.append(node.register_prehook(partial(self._pre, run, tag)))
+                handles.append(node.register_hook(partial(self._post, run, tag)))
+        except Exception:
+            for handle in handles:
+                handle.remove()
+            raise
 
     def _end(self, run: Pass, error: BaseException | None, result: Any, frame: Any) -> None:
-        core = self._core
-        for handle in run.handles:
-            handle.remove()
-        run.handles, run.held = [], []
-        if run in self._open:
-            self._open.remove(run)
+        core = self.core
         try:
+            for handle in run.handles:
+                handle.remove()
+            run.handles, run.held = [], []
+            if run in self._open:
+                self._open.remove(run)
             with Off(), core.journal.lock:
                 if error is not None:
                     self._failed(run, error)
@@ -297,12 +308,12 @@ class Passes:
                     self._results(run, result, frame)
                 core.journal.trailing(BackwardEnded(run.id, error is not None))
         except Exception as problem:
-            core.problem("end of a pass", problem)
+            core.fail("the end of a pass", problem)
         if run.task is not None:
             core.tasks.pop(run.task, None)
 
     def _failed(self, run: Pass, error: BaseException) -> None:
-        journal = self._core.journal
+        journal = self.core.journal
         for ident, begun in run.begun.items():
             if ident in run.compiled:
                 self.compiled.show()
@@ -311,14 +322,14 @@ class Passes:
             for event in begun.retained:
                 journal.write(event)
         if isinstance(error, Exception):
-            self._core.faults.tell(error, run.site, run=run, tag=run.failing)
+            self.core.faults.tell(error, run.site, run=run, tag=run.failing)
         for begun in run.begun.values():
             if begun.event in journal.begun:
                 journal.begun.remove(begun.event)
 
     def _results(self, run: Pass, result: Any, frame: Any) -> None:
         """Tell of the tensors that `grad` gives back."""
-        core = self._core
+        core = self.core
         tensors = [t for t in result or () if isinstance(t, torch.Tensor)]
         if not tensors:
             return
@@ -336,32 +347,32 @@ class Passes:
 
     def _mine(self, run: Pass, tag: Tag, task: int) -> bool:
         """Whether a hook of this pass was called for it: another may run the same graph while this one's are on."""
-        known = self._core.tasks.get(task)
+        known = self.core.tasks.get(task)
         if known is None:
             known = next((p for p in reversed(self._open) if p.task is None and tag.id in p.tags), None)
             if known is None:
                 return False
             known.task = task
-            self._core.tasks[task] = known
+            self.core.tasks[task] = known
         return known is run
 
     def _pre(self, run: Pass, tag: Tag, grads: Any) -> None:
-        task = task_id()
-        if run.task != task and not self._mine(run, tag, task):
-            return
-        core = self._core
+        core = self.core
         if not core.active:
             return
         try:
+            task = task_id()
+            if run.task != task and not self._mine(run, tag, task):
+                return
             with Off(), core.journal.lock:
                 self._started(run, tag, grads)
         except Exception as error:
-            core.problem(f"before {tag.name}", error)
+            core.fail(f"before {tag.name}", error)
         if tag.id in run.compiled:
             self.compiled.hide()
 
     def _started(self, run: Pass, tag: Tag, grads: Any) -> None:
-        core = self._core
+        core = self.core
         gradient = core.snapshots.gradient
         gin = fit(tuple([None if g is None else gradient(g) for g in grads]))
         if run.create:
@@ -383,12 +394,15 @@ class Passes:
 
     def _watch(self, begun: _Begun, tensor: Any) -> None:
         """The program's post-accumulate hooks may change `.grad`: look at it before the first of them."""
-        core = self._core
+        core = self.core
         begun.mid = []
 
         def look(owner: Any) -> None:
-            with Off():
-                begun.mid = [None if owner.grad is None else core.snapshots.of(owner.grad)]
+            try:
+                with Off():
+                    begun.mid = [None if owner.grad is None else core.snapshots.of(owner.grad)]
+            except Exception as error:
+                core.fail("a gradient before its hooks", error)
 
         begun.handle = tensor.register_post_accumulate_grad_hook(look)
         tensor._post_accumulate_grad_hooks.move_to_end(begun.handle.id, last=False)
@@ -412,13 +426,13 @@ class Passes:
             tensor = entry.ref()
             if tensor is None or entry.output_nr >= len(begun.gin):
                 continue
-            after = None if tensor.grad is None else self._core.snapshots.of(tensor.grad)
+            after = None if tensor.grad is None else self.core.snapshots.of(tensor.grad)
             before, entry.grad = entry.grad, after
             begun.retained.append(Grad(entry.id, "retain", before, begun.gin[entry.output_nr], after, run.id, tag.id))
 
     def _born(self, run: Pass, maker: Tag | None, grads: Any) -> None:
         """Nodes that a run with create_graph left behind its gradients."""
-        core = self._core
+        core = self.core
         batch: list[Event] = []
         core.nodes.within, core.nodes.parent = run.id, None if maker is None else maker.id
         for grad in grads:
@@ -430,7 +444,7 @@ class Passes:
     def _post(self, run: Pass, tag: Tag, grads: Any, _incoming: Any) -> None:
         if run.task != task_id():
             return
-        core = self._core
+        core = self.core
         if tag.id in run.compiled:
             self.compiled.show()
         if not core.active:
@@ -439,10 +453,10 @@ class Passes:
             with Off(), core.journal.lock:
                 self._ran(run, tag, grads)
         except Exception as error:
-            core.problem(f"after {tag.name}", error)
+            core.fail(f"after {tag.name}", error)
 
     def _ran(self, run: Pass, tag: Tag, grads: Any) -> None:
-        core = self._core
+        core = self.core
         journal = core.journal
         begun = run.begun.pop(tag.id, None)
         if begun is None:
@@ -479,7 +493,7 @@ class Passes:
                     store.savers.pop(tag.id, None)
 
     def _accumulated(self, run: Pass, tag: Tag, leaf: Entry, begun: _Begun) -> None:
-        core = self._core
+        core = self.core
         if begun.handle is not None:
             begun.handle.remove()
         tensor = leaf.ref()

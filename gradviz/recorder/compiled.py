@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from gradviz.recorder.core import Core, mode_stack, pop_mode, push_mode
+from gradviz.recorder.guard import guarded
 
 _MODULE = "torch._dynamo.eval_frame"
 _SEEN_AS = "_TorchDynamoContext"
@@ -27,12 +28,13 @@ class Compiled:
     """
 
     def __init__(self, core: Core, mode: Any, patches: list[tuple[Any, str, Any, Any]]) -> None:
-        self._core = core
+        self.core = core
         self._mode = mode
         self._patches = patches
         self._inside: list[FrameType] = []
         self._watched: tuple[Any, Any] | None = None
 
+    @guarded
     def watch(self) -> None:
         """Notice entry to and exit from compiled callables, where Dynamo is loaded."""
         dynamo: Any = sys.modules.get(_MODULE)
@@ -61,40 +63,43 @@ class Compiled:
         return compile
 
     def _around(self, real: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        inside = self._inside
-
         def _maybe_set_eval_frame(callback: Any) -> Any:
-            frame = sys._getframe(1)
-            if frame.f_code.co_qualname.startswith(_SEEN_AS):
-                if inside and inside[-1] is frame:
-                    inside.pop()
-                    self.show()
-                elif callable(callback):
-                    inside.append(frame)
-                    self.hide()
+            self._crossed(callback)
             return real(callback)
 
         return _maybe_set_eval_frame
 
+    @guarded
+    def _crossed(self, callback: Any) -> None:
+        inside = self._inside
+        frame = sys._getframe(3)
+        if frame.f_code.co_qualname.startswith(_SEEN_AS):
+            if inside and inside[-1] is frame:
+                inside.pop()
+                self.show()
+            elif callable(callback):
+                inside.append(frame)
+                self.hide()
+
     def hide(self) -> None:
         """A compiled region begins in this thread."""
-        local = self._core.local
+        local = self.core.local
         local.hidden += 1
         if local.hidden > 1:
             return
-        try:
-            site, _ = self._core.sources.here(1)
-            for event in self._core.warns.unseen("What runs inside a compiled region is not seen.", site):
-                self._core.journal.write(event)
-        except Exception as error:
-            self._core.problem("a compiled region", error)
+        self._tell()
         local.had_mode = remove(self._mode)
         for owner, name, plain, _ in self._patches:
             setattr(owner, name, plain)
 
+    @guarded
+    def _tell(self) -> None:
+        site, _ = self.core.sources.here(3)
+        self.core.journal.write_all(self.core.warns.unseen("What runs inside a compiled region is not seen.", site))
+
     def show(self) -> None:
         """It is over."""
-        local = self._core.local
+        local = self.core.local
         if not local.hidden:
             return
         local.hidden -= 1

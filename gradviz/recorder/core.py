@@ -44,13 +44,14 @@ class _Local(threading.local):
 
 
 class Core:
-    """One recording's state. `active` is False before start, after stop, in forked children and beyond a cap."""
+    """One recording's state. `active` is False before start, after stop, in forked children, beyond a cap, and after
+    a failure of the recorder's own."""
 
     def __init__(
         self, sink: Callable[[bytes], object], values: str, limit: int, max_events: int, max_bytes: int
     ) -> None:
         self.active = False
-        self.journal = Journal(sink, max_events, max_bytes)
+        self.journal = Journal(sink, max_events, max_bytes, self._full)
         self.sources = Sources(self.journal.trailing)
         self.snapshots = Snapshots(values, limit)
         self.nodes = Nodes(self.journal.gone, self._tell_rule)
@@ -93,10 +94,16 @@ class Core:
             facts |= {"freed_by": tag.freed, "freed_line": line, "freed_text": text}
         return facts
 
-    def problem(self, where: str, error: Exception) -> None:
-        """Note a failure of the recorder's own; at most a hundred are kept."""
+    def fail(self, where: str, error: BaseException) -> None:
+        """The recorder itself went wrong, so that nothing it would tell from here on could be trusted: recording ends,
+        its end says why, and the program goes on unchanged. Safe where the stack or the memory is used up."""
+        self.active = False
+        self.journal.failed = True
         if len(self.problems) < 100:
             self.problems.append(f"{where}: {type(error).__name__}: {error}"[:300])
+
+    def _full(self) -> None:
+        self.active = False
 
     def _tell_rule(self, name: str, batch: list[Event]) -> None:
         if name not in self._rules:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from gradviz.recorder.guard import guarded
 from gradviz.recorder.source import Site, is_own
 from gradviz.trace.events import Fault, Scalar, Span
 
@@ -51,7 +52,7 @@ class Faults:
     """Writes one `Fault` for one exception, however often it is met on its way up."""
 
     def __init__(self, core: Core) -> None:
-        self._core = core
+        self.core = core
         self._count = 0
 
     def known(self, error: BaseException) -> bool:
@@ -69,16 +70,29 @@ class Faults:
         tag: Tag | None = None,
     ) -> None:
         """Write the fault unless it is known. Its message is PyTorch's own, in full."""
-        if self.known(error) or not self._core.active:
-            return
+        try:
+            if self.core.active and not self.known(error):
+                self._tell(error, site, op, inputs or [], run, tag)
+        except Exception as problem:
+            self.core.fail("telling of an error", problem)
+
+    def _tell(
+        self,
+        error: BaseException,
+        site: Site | None,
+        op: int | None,
+        inputs: list[Entry],
+        run: Pass | None,
+        tag: Tag | None,
+    ) -> None:
         error.__dict__[_MARK] = self
         message = str(error)
         code = _code(message)
         if code in ("other", "grad_shape") and tag is not None and tag.custom:
             code = "custom_backward"
-        facts, entry = self._facts(code, message, run, tag, inputs or [])
-        within, current = (run.id, tag) if run is not None else self._core.where()
-        self._core.journal.fault(
+        facts, entry = self._facts(code, message, run, tag, inputs)
+        within, current = (run.id, tag) if run is not None else self.core.where()
+        self.core.journal.fault(
             Fault(
                 self._count,
                 type(error).__name__,
@@ -96,9 +110,10 @@ class Faults:
         )
         self._count += 1
 
+    @guarded
     def top(self, error: BaseException, span: Span | None, text: str) -> None:
         """The exception has left the program unhandled."""
-        journal = self._core.journal
+        journal = self.core.journal
         if self.known(error):
             journal.settle(caught=False)
         else:
@@ -121,7 +136,7 @@ class Faults:
     def _facts(
         self, code: str, message: str, run: Pass | None, tag: Tag | None, inputs: list[Entry]
     ) -> tuple[Facts, Entry | None]:
-        core = self._core
+        core = self.core
         if code == "freed_graph" and tag is not None:
             return core.freed_facts(tag), None
         if code == "version_mismatch":
@@ -136,7 +151,7 @@ class Faults:
         return {}, None
 
     def _roots(self, message: str) -> tuple[Facts, Entry | None]:
-        core = self._core
+        core = self.core
         facts: Facts = {}
         shapes = re.findall(r"(?:Size\(|'|got |with )\[([\d, ]*)\]", message)
         if len(shapes) >= 2:

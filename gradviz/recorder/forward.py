@@ -11,6 +11,7 @@ from torch.overrides import TorchFunctionMode
 from gradviz.recorder.arguments import arguments, gather
 from gradviz.recorder.classify import Kind, classify, names
 from gradviz.recorder.core import Core, Off, tracing
+from gradviz.recorder.guard import guarded
 from gradviz.recorder.snapshot import is_wrapped
 from gradviz.recorder.source import Site
 from gradviz.recorder.tensors import Entry
@@ -27,18 +28,27 @@ class Mode(TorchFunctionMode):
     def __init__(self, forward: Forward) -> None:
         super().__init__()
         self._forward = forward
+        self.core = forward.core
         self._kinds: dict[Any, Kind] = {}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kind = self._kinds.get(func)
-        if kind is None:
-            kind = self._kinds[func] = classify(func)
         forward = self._forward
-        if kind == Kind.SKIP or not forward.core.active or tracing() is not None:
+        try:
+            kind = self._kinds.get(func) or self._kind(func)
+        except Exception as error:
+            self.core.fail(f"what {func} is", error)
+            kind = Kind.SKIP
+        if kind == Kind.SKIP or not self.core.active or tracing() is not None:
+            if kind and kind <= Kind.SILENT:
+                self.core.journal.dropped += 1
             return func(*args, **kwargs) if kwargs else func(*args)
         if kind <= Kind.SILENT:
             return forward.run(kind, func, args, kwargs or {})
         return forward.special(kind, func, args, kwargs or {})
+
+    def _kind(self, func: Any) -> Kind:
+        kind = self._kinds[func] = classify(func)
+        return kind
 
 
 class Forward:
@@ -55,9 +65,14 @@ class Forward:
         self, kind: Kind, func: Any, args: Sequence[Any], kwargs: dict[str, Any], call: Callable[..., Any] | None = None
     ) -> Any:
         """Call `func` as the program would and tell of it; for an autograd.Function, `call` is its `apply`."""
-        site, frame = self.core.sources.here(2)
-        inputs = self._before(func, args, kwargs, site)
-        versions = None if call is None else [e.version for _, e in inputs]
+        site = frame = versions = None
+        inputs: _Seen = []
+        try:
+            site, frame = self.core.sources.here(2)
+            inputs = self.inputs(args, kwargs, site)
+            versions = None if call is None else [e.version for _, e in inputs]
+        except Exception as error:
+            self.core.fail(f"inputs of {func}", error)
         since = sequence()
         try:
             result = (call or func)(*args, **kwargs)
@@ -67,13 +82,6 @@ class Forward:
         self.core.local.since = since
         self.finish(kind, func, args, kwargs, inputs, result, site, frame, versions)
         return result
-
-    def _before(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any], site: Site | None) -> _Seen:
-        try:
-            return self.inputs(args, kwargs, site)
-        except Exception as error:
-            self.core.problem(f"inputs of {func}", error)
-            return []
 
     def inputs(self, args: Sequence[Any], kwargs: dict[str, Any], site: Site | None) -> _Seen:
         """Tensors among the arguments, those that were never seen or have changed unseen told first."""
@@ -112,7 +120,7 @@ class Forward:
     ) -> None:
         """The operation raised: tell of it and of the fault, once."""
         core = self.core
-        if core.faults.known(error) or not core.active:
+        if not core.active or core.faults.known(error):
             return
         stopped = type(error).__name__ == "_StopRecomputationError"  # a checkpoint has what it needs: no error
         try:
@@ -142,7 +150,7 @@ class Forward:
                 if not stopped:
                     core.faults.tell(error, site, op=self._count - 1, inputs=[e for _, e in inputs])
         except Exception as problem:
-            core.problem(f"failure of {func}", problem)
+            core.fail(f"failure of {func}", problem)
 
     def finish(
         self,
@@ -162,8 +170,6 @@ class Forward:
         """
         core = self.core
         if not core.active:
-            return
-        if core.journal.full:
             core.journal.dropped += 1
             return
         try:
@@ -172,7 +178,7 @@ class Forward:
                 core.nodes.older = False
                 self._finish(kind, func, args, kwargs, inputs, result, site, frame, versions)
         except Exception as error:
-            core.problem(f"results of {func}", error)
+            core.fail(f"results of {func}", error)
         finally:
             core.nodes.site = None
 
@@ -380,11 +386,12 @@ class Forward:
             "" if site is None else site.text,
         )
 
+    @guarded
     def bind_result(self, result: Any) -> None:
         """Tell the name that the statement of a module's call binds to what the module gave."""
         core = self.core
-        site, frame = core.sources.here(2)
-        if site is None or frame is None or not isinstance(result, Tensor) or not core.sources.hands_up(frame, 2):
+        site, frame = core.sources.here(3)
+        if site is None or frame is None or not isinstance(result, Tensor) or not core.sources.hands_up(frame, 3):
             return
         batch: list[Event] = []
         with Off(), core.journal.lock:
@@ -432,37 +439,37 @@ class Forward:
     def special(self, kind: Kind, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """`.grad`, `.data =`, flags, hooks and backward calls."""
         core = self.core
-        site, _ = core.sources.here(2)
-        if kind == Kind.BACKWARD:
-            try:
-                return func(*args, **kwargs)
-            except Exception as error:
-                core.faults.tell(error, site)
-                raise
-        if kind == Kind.GRAD_GET:
-            result = func(*args, **kwargs)
-            if result is not None and args:
-                self._quietly(self._grad_seen, args[0], result, site)
-            return result
-        inputs = self._before(func, args, kwargs, site)
-        old = self._grad_of(args) if kind == Kind.GRAD_SET else None
+        site, inputs, old = None, [], None
+        try:
+            site, _ = core.sources.here(2)
+            if kind > Kind.GRAD_GET:
+                inputs = self.inputs(args, kwargs, site)
+                old = self._grad_of(args) if kind == Kind.GRAD_SET else None
+        except Exception as error:
+            core.fail(f"inputs of {func}", error)
         try:
             result = func(*args, **kwargs)
         except Exception as error:
-            self.failed(func, error, inputs, args, kwargs, site)
+            if kind == Kind.BACKWARD:
+                core.faults.tell(error, site)
+            elif kind != Kind.GRAD_GET:
+                self.failed(func, error, inputs, args, kwargs, site)
             raise
-        if kind == Kind.GRAD_SET:
-            self._quietly(self._grad_set, args, inputs, old, site)
-        elif kind != Kind.HOOK:
+        if not core.active:
+            return result
+        if kind == Kind.GRAD_GET:
+            if result is not None and args:
+                self._quietly(self._grad_seen, args[0], result, site)
+        elif kind == Kind.GRAD_SET:
+            self._quietly(self._grad_set, inputs, old, site)
+        elif kind in (Kind.DATA_SET, Kind.FLAG):
             self._quietly(self._changed, kind, func, args, kwargs, inputs, site)
         return result
 
+    @guarded
     def _quietly(self, method: Any, *args: Any) -> None:
-        try:
-            with Off(), self.core.journal.lock:
-                method(*args)
-        except Exception as error:
-            self.core.problem(method.__name__, error)
+        with Off(), self.core.journal.lock:
+            method(*args)
 
     def _grad_of(self, args: Sequence[Any]) -> Any:
         """A token for the present `.grad`: its object id, None where there is none. Nothing is held."""
@@ -477,7 +484,7 @@ class Forward:
         self.core.tensors.is_grad_of(grad, entry)
         self.core.journal.write_all(batch)
 
-    def _grad_set(self, args: Sequence[Any], inputs: _Seen, old: int | None, site: Site | None) -> None:
+    def _grad_set(self, inputs: _Seen, old: int | None, site: Site | None) -> None:
         core = self.core
         tensor, entry = inputs[0]
         grad = tensor.grad

@@ -8,7 +8,23 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from gradviz.trace.codec import Writer
-from gradviz.trace.events import Event, Fault, Gone, NodeStarted
+from gradviz.trace.events import (
+    BackwardEnded,
+    Cell,
+    Ended,
+    Event,
+    Fault,
+    File,
+    Gone,
+    Header,
+    NodeStarted,
+    Output,
+    Scope,
+    Warn,
+)
+
+_ENDS = frozenset((Header, File, Cell, Ended, Output, Fault, Warn, BackwardEnded))
+"""What is still told once recording has stopped: how things end."""
 
 
 class Journal:
@@ -20,15 +36,22 @@ class Journal:
     Args:
         sink: receives whole frames.
         max_events, max_bytes: beyond these, `full` turns True and nothing but the ends of things is written.
+        on_full: called once, when that happens.
     """
 
-    def __init__(self, sink: Callable[[bytes], object], max_events: int, max_bytes: int) -> None:
+    def __init__(
+        self, sink: Callable[[bytes], object], max_events: int, max_bytes: int, on_full: Callable[[], object]
+    ) -> None:
         self.lock = threading.RLock()
         self.gone: list[int] = []
         self.begun: list[NodeStarted] = []
         self.full = False
+        self.failed = False
+        """The recorder went wrong: what it has half told must not be completed."""
         self.events = 0
         self.dropped = 0
+        """Operations that came after recording had stopped."""
+        self._on_full = on_full
         self._writer = Writer(sink)
         self._max_events = max_events
         self._max_bytes = max_bytes
@@ -104,8 +127,10 @@ class Journal:
         """Hand over what is pending and take nothing more."""
         with self.lock:
             if not self.closed:
-                self._writer.flush()
-                self.closed = True
+                try:
+                    self._writer.flush()
+                finally:
+                    self.closed = True
 
     @property
     def pending(self) -> int:
@@ -115,10 +140,13 @@ class Journal:
     def _append(self, event: Event) -> None:
         if self.closed:
             return
+        if (self.full or self.failed) and not (type(event) in _ENDS or (isinstance(event, Scope) and not event.enter)):
+            return
         self.events += 1
         self._writer.write(event)
-        if self.events >= self._max_events or self._writer.bytes_written >= self._max_bytes:
+        if self.events >= self._max_events or (self._writer.bytes_written >= self._max_bytes and not self.full):
             self.full = True
+            self._on_full()
 
     def _tell_gone(self) -> None:
         count = len(self.gone)

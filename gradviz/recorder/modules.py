@@ -12,6 +12,7 @@ import torch
 from gradviz.recorder.classify import Kind
 from gradviz.recorder.core import Core, Off, mode_stack, tracing
 from gradviz.recorder.forward import Forward, Mode
+from gradviz.recorder.guard import guarded
 from gradviz.trace.events import Event, Scope
 
 _C: Any = torch._C
@@ -23,7 +24,7 @@ class Modules:
     """Makes the replacements for `Module.__call__`, `Function.apply`, `Thread.start` and `has_torch_function`."""
 
     def __init__(self, core: Core, forward: Forward, mode: Mode) -> None:
-        self._core = core
+        self.core = core
         self._forward = forward
         self._mode = mode
         self._scopes = 0
@@ -31,32 +32,29 @@ class Modules:
 
     def call(self, real: Callable[..., Any]) -> Callable[..., Any]:
         """`Module.__call__`, told as a scope."""
-        core, forward = self._core, self._forward
+        core, forward = self.core, self._forward
 
         def call(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if not core.active or core.journal.full or tracing() is not None:
+            if not core.active or tracing() is not None:
                 return real(module, *args, **kwargs)
             outer = core.local.scope
-            self._enter(self._path(module, outer), type(module).__name__)
+            self._enter(self._path(module) or "", type(module).__name__)
             try:
                 result = real(module, *args, **kwargs)
             finally:
                 self._leave(outer)
             if outer is None and core.active:
-                try:
-                    forward.bind_result(result)
-                except Exception as error:
-                    core.problem("naming a result", error)
+                forward.bind_result(result)
             return result
 
         return call
 
     def apply(self, real: Any) -> Any:
         """`Function.apply`, told as one custom operation; what its forward does stands in a scope of its own."""
-        core, forward = self._core, self._forward
+        core, forward = self.core, self._forward
 
         def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
-            if not core.active or core.journal.full or tracing() is not None:
+            if not core.active or tracing() is not None:
                 return real.__func__(cls, *args, **kwargs)
 
             def inside(*args: Any, **kwargs: Any) -> Any:
@@ -73,7 +71,7 @@ class Modules:
 
     def start(self, real: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
         """`Thread.start`: function modes are per thread, so ours is entered in each that the program starts."""
-        core, mode = self._core, self._mode
+        core, mode = self.core, self._mode
 
         def start(thread: threading.Thread) -> None:
             run = thread.run
@@ -105,41 +103,35 @@ class Modules:
 
         return has_torch_function
 
+    @guarded
     def _enter(self, path: str, cls: str) -> None:
-        core = self._core
-        try:
-            site, _ = core.sources.here(3)
-            with core.journal.lock:
-                number = self._scopes
-                self._scopes += 1
-                core.journal.write(
-                    Scope(number, True, path, cls, core.local.scope, None if site is None else site.span)
-                )
-            core.local.scope = number
-        except Exception as error:
-            core.problem("entering a scope", error)
+        core = self.core
+        site, _ = core.sources.here(4)
+        with core.journal.lock:
+            number = self._scopes
+            self._scopes += 1
+            core.journal.write(Scope(number, True, path, cls, core.local.scope, None if site is None else site.span))
+        core.local.scope = number
 
+    @guarded
     def _leave(self, outer: int | None) -> None:
-        core = self._core
+        core = self.core
         number, core.local.scope = core.local.scope, outer
-        if number is not None and number != outer and core.active:
+        if number is not None and number != outer:
             core.journal.trailing(Scope(number, False))
 
-    def _path(self, module: Any, outer: int | None) -> str:
+    @guarded
+    def _path(self, module: Any) -> str:
         known = self._paths.get(id(module))
         if known is not None and known[0]() is module:
             return known[1]
-        try:
-            for path, child in module.named_modules():
-                self._paths[id(child)] = weakref.ref(child), path
-            self._name_parameters(module)
-        except Exception as error:
-            self._core.problem("module names", error)
-            return ""
+        for path, child in module.named_modules():
+            self._paths[id(child)] = weakref.ref(child), path
+        self._name_parameters(module)
         return ""
 
     def _name_parameters(self, module: Any) -> None:
-        core = self._core
+        core = self.core
         batch: list[Event] = []
         with Off(), core.journal.lock:
             for name, parameter in module.named_parameters():

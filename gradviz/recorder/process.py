@@ -28,7 +28,7 @@ import torch
 
 from gradviz.recorder.faults import report
 from gradviz.recorder.output import Capture
-from gradviz.recorder.recorder import Recorder
+from gradviz.recorder.recorder import MAX_BYTES, MAX_EVENTS, Recorder
 
 _TICK = 0.05
 _FAULT_PATIENCE = 0.25
@@ -48,6 +48,8 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m gradviz.recorder", description=__doc__)
     parser.add_argument("--values", choices=("auto", "all", "none"), default="auto")
     parser.add_argument("--value-limit", type=int, default=1024, metavar="N")
+    parser.add_argument("--max-events", type=int, default=MAX_EVENTS, metavar="N", help="record no more than this")
+    parser.add_argument("--max-bytes", type=int, default=MAX_BYTES, metavar="N", help="write no more than this")
     parser.add_argument("--live", action="store_true", help="stay after the program and run lines from standard input")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the trace here instead of to standard output")
     parser.add_argument("--device", metavar="D", help="default device of new tensors")
@@ -67,7 +69,9 @@ class Process:
         self._shown: str = options.display_path or options.program
         self._fd = self._open()
         self._commands = os.dup(0) if options.live else -1
-        self._recorder = Recorder(self._sink, options.values, options.value_limit)
+        self._recorder = Recorder(
+            self._sink, options.values, options.value_limit, options.max_events, options.max_bytes
+        )
         self._capture = Capture(self._recorder.output, through=options.output is not None)
         self._module = types.ModuleType("__main__")
         self._source = b""
@@ -111,6 +115,8 @@ class Process:
             self._capture.stop()
             recorder.end(*self._last, final=True)
             recorder.close()
+        for problem in recorder.core.problems[:1]:
+            print(f"gradviz: the recording stopped early: {problem}", file=sys.stderr)
         return status
 
     # ---- the program and the lines
@@ -242,17 +248,21 @@ class Process:
         while not journal.closed:
             time.sleep(_TICK)
             waited = waited + _TICK if journal.waits else 0.0
-            if waited > _FAULT_PATIENCE:
-                journal.settle(caught=True)
-            if journal.pending:
-                journal.flush()
+            try:
+                if waited > _FAULT_PATIENCE:
+                    journal.settle(caught=True)
+                if journal.pending:
+                    journal.flush()
+            except OSError as error:
+                self._recorder.core.fail("writing the recording", error)
+                journal.closed = True
             if any(state & select.POLLERR for _, state in watch.poll(0)):
                 os._exit(_GONE)
 
     def _asking(self, real: Callable[..., str]) -> Callable[..., str]:
         def ask(prompt: object = "", /) -> str:
             _flush_streams()
-            self._recorder.core.journal.flush()
+            self._recorder.flush()
             return real(prompt)
 
         return ask

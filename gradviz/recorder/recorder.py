@@ -22,9 +22,12 @@ from gradviz.recorder.compiled import Compiled, remove
 from gradviz.recorder.core import Core, Off, push_mode
 from gradviz.recorder.devices import devices
 from gradviz.recorder.forward import Forward, Mode
+from gradviz.recorder.guard import guarded
 from gradviz.recorder.modules import Modules
-from gradviz.trace.events import Cell, Ended, Event, Header, Output
+from gradviz.trace.events import Cell, Ended, Event, Header, Output, Warn
 
+MAX_EVENTS = 20_000_000
+MAX_BYTES = 4 << 30
 STACK_BYTES = 1 << 30
 _running: list[Recorder] = []
 
@@ -44,8 +47,8 @@ class Recorder:
         sink: Callable[[bytes], object],
         values: str = "auto",
         value_limit: int = 1024,
-        max_events: int = 20_000_000,
-        max_bytes: int = 4 << 30,
+        max_events: int = MAX_EVENTS,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
         self.values = values
         self.value_limit = value_limit
@@ -54,7 +57,8 @@ class Recorder:
         self._mode = Mode(self._forward)
         self._modules = Modules(self.core, self._forward, self._mode)
         self._passes = Passes(self.core, self._mode)
-        self._patches: list[tuple[Any, str, Any]] = []
+        self._patches: list[tuple[Any, str, Any, Any]] = []
+        self._told_failure = False
         self._hideable: list[tuple[Any, str, Any, Any]] = []
         self._compiled = Compiled(self.core, self._mode, self._hideable)
         self._passes.compiled = self._compiled
@@ -64,9 +68,16 @@ class Recorder:
     # ---- taps
 
     def start(self) -> None:
-        """Put the taps on, in this thread and those it will start."""
-        if self.core.active:
+        """Put the taps on, in this thread and those it will start. Where one cannot be put on nothing is recorded."""
+        if self._patches or self.core.journal.failed:
             return
+        try:
+            self._put_on()
+        except Exception as error:
+            self.core.fail("the start of recording", error)
+            self.stop()
+
+    def _put_on(self) -> None:
         raise_stack_limit()
         self._freeze()
         self.core.active = True
@@ -84,7 +95,7 @@ class Recorder:
         self._patch(
             torch.overrides, "has_torch_function", modules.has_torch_function(torch.overrides.has_torch_function)
         )
-        self._hideable[:] = [(*patch, patch[0].__dict__[patch[1]]) for patch in self._patches[plain:]]
+        self._hideable[:] = self._patches[plain:]
         self._compiled.watch()
         self._patch(warnings, "showwarning", self.core.warns.showing(warnings.showwarning))
         _watch_forks()
@@ -97,8 +108,9 @@ class Recorder:
             return
         remove(self._mode)
         self._compiled.unwatch()
-        for owner, name, old in reversed(self._patches):
-            setattr(owner, name, old)
+        for owner, name, old, new in reversed(self._patches):
+            if owner.__dict__.get(name) is new:  # else the program has put its own there, which stays
+                setattr(owner, name, old)
         self._patches = []
         self.core.active = False
         if self in _running:
@@ -108,7 +120,7 @@ class Recorder:
             self._frozen = False
 
     def _patch(self, owner: Any, name: str, new: Any) -> None:
-        self._patches.append((owner, name, owner.__dict__[name]))
+        self._patches.append((owner, name, owner.__dict__[name], new))
         setattr(owner, name, new)
 
     def _freeze(self) -> None:
@@ -136,16 +148,22 @@ class Recorder:
         )
         self.core.journal.flush()
 
+    @guarded
     def begin(self, cell: int, file: int, origin: Any = "program") -> None:
         """A cell begins."""
         self._cells[cell] = time.perf_counter()
         self.core.journal.write(Cell(cell, file, origin))
 
+    @guarded
     def end(self, cell: int, status: str, exit_code: int | None = None, *, final: bool = False) -> None:
         """A cell is over."""
         core = self.core
         core.journal.settle(caught=True)
-        left = {"values": core.snapshots.left_out, "events": core.journal.dropped}
+        left = {"values": core.snapshots.left_out, "ops": core.journal.dropped}
+        if core.journal.failed and not self._told_failure:
+            self._told_failure = True
+            message = f"The recorder failed and stopped there; the program went on. {core.problems[0]}"
+            core.journal.write(Warn("unseen", message))
         if core.journal.full and status == "ok":
             status = "limit"
         core.journal.write(
@@ -160,11 +178,13 @@ class Recorder:
         )
         core.journal.flush()
 
+    @guarded
     def output(self, text: str, stream: Any = "stdout") -> None:
         """The program has printed."""
         if text:
             self.core.journal.trailing(Output(text, stream))
 
+    @guarded
     def bind(self, namespace: dict[str, Any], *, unseen: bool = True) -> None:
         """Tell what the names of a namespace mean: tensors, and the parameters of modules.
 
@@ -172,22 +192,21 @@ class Recorder:
             unseen: tell of tensors too that no recorded operation has touched.
         """
         core = self.core
-        try:
-            with Off(), core.journal.lock:
-                batch: list[Event] = []
-                for name, value in list(namespace.items()):
-                    if name.startswith("_"):
-                        continue
-                    if isinstance(value, torch.Tensor):
-                        self._bind(name, value, batch, unseen)
-                    elif isinstance(value, torch.nn.Module):
-                        for path, parameter in value.named_parameters():
-                            self._bind(path, parameter, batch, unseen)
-                            self._bind(f"{name}.{path}", parameter, batch, unseen)
-                core.journal.write_all(batch)
-                self.unreached(namespace)
-        except Exception as error:
-            core.problem("names", error)
+        if core.journal.failed:
+            return
+        with Off(), core.journal.lock:
+            batch: list[Event] = []
+            for name, value in list(namespace.items()):
+                if name.startswith("_"):
+                    continue
+                if isinstance(value, torch.Tensor):
+                    self._bind(name, value, batch, unseen)
+                elif isinstance(value, torch.nn.Module):
+                    for path, parameter in value.named_parameters():
+                        self._bind(path, parameter, batch, unseen)
+                        self._bind(f"{name}.{path}", parameter, batch, unseen)
+            core.journal.write_all(batch)
+            self.unreached(namespace)
 
     def unreached(self, namespace: dict[str, Any]) -> None:
         """Warn of the parameters of a module that no pass has reached though some of its others were."""
@@ -213,6 +232,12 @@ class Recorder:
         if tensors.bound.get(name) != entry.id:
             tensors.name(entry, name, None, batch)
 
+    @guarded
+    def flush(self) -> None:
+        """Hand over what is pending."""
+        self.core.journal.flush()
+
+    @guarded
     def close(self) -> None:
         """Hand over what is pending; the recorder takes nothing more."""
         self.core.journal.close()

@@ -11,13 +11,18 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, BinaryIO
 
-from gradviz.recorder.recorder import Recorder
+from gradviz.recorder.recorder import MAX_BYTES, MAX_EVENTS, Recorder
 from gradviz.recorder.source import is_own
 from gradviz.trace import Decoder, Trace
 
 
 def record(
-    path: str | os.PathLike[str] | Callable[..., Any] | None = None, values: str = "auto", value_limit: int = 1024
+    path: str | os.PathLike[str] | Callable[..., Any] | None = None,
+    values: str = "auto",
+    value_limit: int = 1024,
+    *,
+    max_events: int = MAX_EVENTS,
+    max_bytes: int = MAX_BYTES,
 ) -> Any:
     """Records what runs inside.
 
@@ -34,22 +39,24 @@ def record(
         path: also write the recording to this file, as it grows; or the function to be recorded.
         values: "auto" (bytes of small tensors, statistics of large ones), "all" or "none".
         value_limit: largest number of elements of which "auto" keeps the bytes.
+        max_events, max_bytes: beyond these (bytes of the recording as written) nothing more is recorded; the last
+            event says so and how many operations came after.
 
     With `GRADVIZ=off` in the environment nothing is recorded and the trace is empty. Errors of the program pass
     through unchanged.
     """
+    options = {"values": values, "value_limit": value_limit, "max_events": max_events, "max_bytes": max_bytes}
     if callable(path):
-        return _recorded(path, values, value_limit, None)
-    return Recording(path, values, value_limit)
+        return _recorded(path, options, None)
+    return Recording(path, options)
 
 
 class Recording:
     """What `record` gives: a context manager, or a decorator; `trace` holds what was recorded."""
 
-    def __init__(self, path: str | os.PathLike[str] | None, values: str, value_limit: int) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None, options: dict[str, Any]) -> None:
         self._path = path
-        self._values = values
-        self._limit = value_limit
+        self._options = options
         self._recorder: Recorder | None = None
         self._frames: list[bytes] = []
         self._file: BinaryIO | None = None
@@ -71,7 +78,7 @@ class Recording:
         return self._trace
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        return _recorded(function, self._values, self._limit, self._path)
+        return _recorded(function, self._options, self._path)
 
     def __enter__(self) -> Recording:
         if os.environ.get("GRADVIZ", "").lower() == "off":
@@ -79,7 +86,7 @@ class Recording:
         if self._path is not None:
             self._file = Path(self._path).open("wb")
         self._frames, self._trace = [], None
-        recorder = self._recorder = Recorder(self._sink, self._values, self._limit)
+        recorder = self._recorder = Recorder(self._sink, **self._options)
         recorder.header()
         frame = _caller()
         name = frame.f_code.co_filename
@@ -115,10 +122,10 @@ class Recording:
             self._file.flush()
 
 
-def _recorded(function: Callable[..., Any], values: str, limit: int, path: Any) -> Callable[..., Any]:
+def _recorded(function: Callable[..., Any], options: dict[str, Any], path: Any) -> Callable[..., Any]:
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        recording = Recording(path, values, limit)
+        recording = Recording(path, options)
         wrapper.recording = recording  # type: ignore[attr-defined]
         with recording:
             return function(*args, **kwargs)

@@ -30,7 +30,7 @@ class Warns:
     """Makes `Warn` events; of each code at most a few, since a diverged program would fill the recording with them."""
 
     def __init__(self, core: Core) -> None:
-        self._core = core
+        self.core = core
         self._told: dict[str, int] = {}
         self._places: set[tuple[str, str, int]] = set()
 
@@ -94,25 +94,30 @@ class Warns:
         def showwarning(
             message: Any, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
         ) -> Any:
-            core = self._core
-            if is_own(filename) or filename == _DISPATCH.co_filename:
-                filename, lineno = _caller(filename, lineno)
-                _forget()
-                key = str(message), filename, lineno
-                if key in self._places:
-                    return None
-                self._places.add(key)
+            place = filename, lineno
             try:
-                site, _ = core.sources.here(1)
-                if core.active:
-                    span, text = (None, "") if site is None else (site.span, site.text)
-                    facts: Any = {"category": category.__name__}
-                    core.journal.trailing(Warn("python", str(message)[:4000], span, text, facts=facts))
+                if is_own(filename) or filename == _DISPATCH.co_filename:
+                    place = _caller(filename, lineno)
+                    _forget()
+                    key = str(message), *place
+                    if key in self._places:
+                        return None
+                    self._places.add(key)
+                self._shown(message, category)
             except Exception as error:
-                core.problem("a warning", error)
-            return real(message, category, filename, lineno, file, line)
+                self.core.fail("a warning", error)
+            return real(message, category, *place, file, line)
 
         return showwarning
+
+    def _shown(self, message: Any, category: type[Warning]) -> None:
+        core = self.core
+        site, _ = core.sources.here(2)
+        if core.active:
+            span, text = (None, "") if site is None else (site.span, site.text)
+            core.journal.trailing(
+                Warn("python", str(message)[:4000], span, text, facts={"category": category.__name__})
+            )
 
 
 def _caller(filename: str, lineno: int) -> tuple[str, int]:

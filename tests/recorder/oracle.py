@@ -48,11 +48,11 @@ def patches() -> tuple[Any, ...]:
     )
 
 
-def both(program: Program, values: str = "all") -> Trace:
+def both(program: Program, values: str = "all", **caps: Any) -> Trace:
     """Run a program plain and recorded; everything that it returns, and the state of the generator, must be equal."""
     expected, state = _run(program)
     before = patches()
-    recording: Recording = record(values=values)
+    recording: Recording = record(values=values, **caps)
     torch.manual_seed(0)
     with recording:
         result = list(program())
@@ -73,10 +73,10 @@ def _run(program: Program) -> tuple[list[Any], torch.Tensor]:
     return result, torch.get_rng_state()
 
 
-def failing(program: Callable[[], object], values: str = "all") -> Trace:
+def failing(program: Callable[[], object], values: str = "all", **caps: Any) -> Trace:
     """Record a program that raises; type and message must be those of the plain run."""
     raised = _error(program)
-    recording: Recording = record(values=values)
+    recording: Recording = record(values=values, **caps)
     torch.manual_seed(0)
     with pytest.raises(raised[0]) as caught, recording:
         program()
