@@ -17,7 +17,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from gradviz.app.eye import Eye, fitted, revealed
+from gradviz.app.eye import Eye, centered, fitted, revealed
 from gradviz.app.fonts import load_fonts
 from gradviz.app.levels import CROWD, Levels
 from gradviz.app.minimap import Minimap
@@ -221,11 +221,9 @@ class Canvas(QWidget):
         if whole.scale >= READABLE:
             self._see(whole)
             return
-        x, y, w, h = scene.far.boxes[now or 0].tolist()
-        if now is None:
-            w = min(region[2], room[2] / READABLE)
-            x = region[0]
-        self._see(fitted((x, y, w, h), room, READABLE, READABLE))
+        start = (region[0], region[1], 0.0, 0.0)
+        box = start if now is None else tuple(scene.far.boxes[now].tolist())
+        self._see(centered(box, region, room, READABLE))
 
     def _make_room(self) -> None:
         """What has grown glides into view whole, as long as nobody has chosen another view and it stays readable."""
@@ -314,7 +312,7 @@ class Canvas(QWidget):
         if region[2] * target.scale <= room[2] and region[3] * target.scale <= room[3]:
             self._go(revealed(target, region, room))
         else:
-            self._go(fitted((x, y, w, h), room, target.scale, target.scale))
+            self._go(centered((x, y, w, h), region, room, target.scale))
 
     def _name(self) -> None:
         """Tell screen readers what is here."""

@@ -57,6 +57,21 @@ def fitted(box: Box, room: Box, largest: float = NATURAL, smallest: float = SMAL
     return Eye(left, top, scale)
 
 
+def centered(box: Box, whole: Box, room: Box, scale: float) -> Eye:
+    """Look at a box in the middle of the `room`, but not past the edges of the `whole`; what is smaller than the room
+    stands in its middle."""
+    rx, ry, rw, rh = room
+    left = _edge(box[0] + box[2] / 2, whole[0], whole[2], rw / scale)
+    top = _edge(box[1] + box[3] / 2, whole[1], whole[3], rh / scale)
+    return Eye(left - rx / scale, top - ry / scale, scale)
+
+
+def _edge(middle: float, start: float, length: float, room: float) -> float:
+    if length <= room:
+        return start + (length - room) / 2
+    return max(start, min(middle - room / 2, start + length - room))
+
+
 def revealed(eye: Eye, box: Box, room: Box) -> Eye:
     """The smallest move after which a scene box stands inside the `room`."""
     x, y = eye.to_screen(box[0], box[1])

@@ -68,14 +68,18 @@ class Kept:
             self.taken[w], self.shift[w] = before, moved
             plan.stub[w], plan.fresh[w] = self.layout.stub[before], False
         low = max((boxes[:, 1] + boxes[:, 3]).max(), moved + ways[:, 1].max(initial=-np.inf))
-        return self._beside(plan, new, added, stays, moved + first, low) if new else float(low)
+        edge = max(plan.column[here, 1].max(), ways[:, 0].max(initial=-np.inf))
+        return self._beside(plan, new, added, stays, (float(edge), moved + first, low)) if new else float(low)
 
-    def _beside(self, plan: Plan, new: list[int], added: list[int], stays: set[int], top: float, low: float) -> float:
-        """New cards stand right of all old ones, at the height of their inputs; wires to them run below."""
+    def _beside(
+        self, plan: Plan, new: list[int], added: list[int], stays: set[int], around: tuple[float, float, float]
+    ) -> float:
+        """New cards stand right of all old ones, at the height of their inputs; wires to them run below. `around`:
+        right edge, top and bottom of what was there."""
         graph = self.graph
-        edge = max(plan.column[i, 1] for i in stays)
+        edge, top, low = around
         joins = [w for w in added if graph.wires[w].source in stays]
-        region = Region(graph, new, [w for w in added if graph.wires[w].source not in stays])
+        region = Region(graph, new, [w for w in added if graph.wires[w].source not in stays], wraps=False)
         lanes = len(plan.lanes)
         gap = max([LABEL_GAP, *(lab[0] + LABEL_SIDES for w in joins if (lab := graph.wires[w].label) is not None)])
         region.place(plan, edge + gap, top)

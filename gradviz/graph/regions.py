@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
+from dataclasses import replace
+from itertools import accumulate, pairwise
 
 from gradviz.graph.heights import Link, heights
 from gradviz.graph.layers import ordered, ranks
 from gradviz.graph.model import Graph
 from gradviz.graph.routes import LANE, Plan
+from gradviz.graph.wrap import CORRIDOR, OVER, PITCH, TURN, UNDER, WIDER, Turn, breaks
 
 GAP = 56.0
 LABEL_GAP = 96.0
@@ -24,7 +26,15 @@ STRAIGHT = 60.0
 class Region:
     """Items are its cards, then the lanes."""
 
-    def __init__(self, graph: Graph, cards: Sequence[int], wires: Sequence[int], until: float = float("inf")) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        cards: Sequence[int],
+        wires: Sequence[int],
+        until: float = float("inf"),
+        *,
+        wraps: bool = True,
+    ) -> None:
         self.graph = graph
         self.cards = list(cards)
         local = {card: i for i, card in enumerate(self.cards)}
@@ -41,6 +51,10 @@ class Region:
         self.tops = heights(columns, high, self.links)
         self.high = high
         self._columns(columns)
+        self.turns: list[Turn] = []
+        """Heights from the region's top."""
+        if wraps:
+            self._wrap(columns)
 
     def _lanes(self) -> list[Link]:
         """Links between neighbouring columns; the longest wires go without lanes, so that these stay few."""
@@ -86,6 +100,63 @@ class Region:
             self.lefts.append(x + gap)
             x += gap + width
 
+    def _wrap(self, columns: Sequence[Sequence[int]]) -> None:
+        """Break a long row of columns into lines. Columns of all lines stand below one another, so that the gaps
+        between them go through."""
+        tops = [min((self.tops[i] for i in c), default=0.0) for c in columns]
+        ends = [max((self.tops[i] + self.high[i] for i in c), default=0.0) for c in columns]
+        height = max(ends, default=0.0) - min(tops, default=0.0)
+        starts = breaks(self.widths, self.gaps, self._costs(len(columns)), height)
+        if len(starts) < 2:
+            return
+        lines = [range(a, b) for a, b in pairwise([*starts, len(columns)])]
+        longest = max(map(len, lines))
+        widths = [max(self.widths[line[p]] for line in lines if p < len(line)) for p in range(longest)]
+        gaps = [max(self.gaps[line[p]] for line in lines if p < len(line)) for p in range(longest)]
+        lefts = [sum(widths[:p]) + sum(gaps[: p + 1]) for p in range(longest)]
+        bottom, shift = 0.0, [0.0] * len(columns)
+        for number, line in enumerate(lines):
+            for p, column in enumerate(line):
+                self.widths[column], self.gaps[column], self.lefts[column] = widths[p], gaps[p], lefts[p]
+            if number:
+                bottom = self._turned(line[0], bottom)
+            down = bottom - min(tops[c] for c in line)
+            for column in line:
+                shift[column] = down
+            bottom = max(ends[c] for c in line) + down - ROW_SPACE
+        self.tops = [top + shift[rank] for top, rank in zip(self.tops, self.rank, strict=True)]
+
+    def _costs(self, columns: int) -> list[float]:
+        """How bad it is to break before each column: by the wires that pass, and the open groups that are cut."""
+        costs = [0.0] * (columns + 1)
+        for _, b, *_ in self.links:
+            costs[self.rank[b]] += 1.0
+        local = {card: i for i, card in enumerate(self.cards)}
+        for group in self.graph.groups:
+            inside = [self.rank[local[c]] for c in group.cards if c in local]
+            if inside and max(inside) - min(inside) < columns // 2:
+                for column in range(min(inside) + 1, max(inside) + 1):
+                    costs[column] += 3.0
+        return costs
+
+    def _turned(self, column: int, bottom: float) -> float:
+        """Send the wires that enter a column round to its line, below `bottom`. Gives where that line may begin."""
+        entering = []
+        for w, (source, target) in zip(self.wires, self.ends, strict=True):
+            if w in self.stubs or not self.rank[source] < column <= self.rank[target]:
+                continue
+            passed = column - 1 - self.rank[source]
+            wire = self.graph.wires[w]
+            y = self.tops[self.lanes[w][0] + passed - 1] if passed else self.tops[source] + wire.source_port
+            entering.append((y, w, passed))
+        entering.sort()
+        many, framed = len(entering), bool(self.graph.groups)
+        first = bottom + CORRIDOR / 2 + (UNDER if framed else 0.0)
+        for k, (_, w, passed) in enumerate(entering):
+            back = many - 1 - k
+            self.turns.append(Turn(w, passed, first + back * PITCH, TURN + back * WIDER, TURN + k * WIDER))
+        return first + many * PITCH + CORRIDOR / 2 + (OVER if framed else 0.0)
+
     def place(self, plan: Plan, x: float, top: float) -> float:
         """Write the region down with its left edge at `x` and its top at `top`. Gives its bottom."""
         lift = top - min(self.tops, default=0.0)
@@ -103,6 +174,7 @@ class Region:
                 plan.lanes.append((self.tops[lane] + lift, left, left + self.widths[self.rank[lane]]))
         for w in self.stubs:
             plan.stub[w] = True
+        plan.turns += [replace(turn, y=turn.y + lift) for turn in self.turns]
         plan.crossings += self.crossings
         deepest = max((t + h for t, h in zip(self.tops, self.high, strict=True)), default=0.0)
         return lift + deepest - ROW_SPACE

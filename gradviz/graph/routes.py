@@ -8,6 +8,7 @@ import numpy as np
 
 from gradviz.graph.heights import monotone
 from gradviz.graph.model import Floats, Graph, Ints
+from gradviz.graph.wrap import Turn
 
 LANE = 16.0
 BESIDE = 3.0
@@ -31,6 +32,8 @@ class Plan:
     lane_count: Ints
     lanes: list[tuple[float, float, float]] = field(default_factory=list)
     """(top, left edge of its column, right edge)."""
+    turns: list[Turn] = field(default_factory=list)
+    """Where wires go round to the next line of a wrapped region."""
     crossings: int = 0
 
     @classmethod
@@ -83,8 +86,9 @@ def routes(graph: Graph, plan: Plan) -> tuple[Routes, Routes]:
 
 _PORTS = ("source_port", "target_port", "grad_from", "grad_to")
 
-Segments = tuple[Ints, Floats, Floats]
-"""Wire of each segment, its two ends, shape (segments, 2) each."""
+Segments = tuple[Ints, Floats, Floats, Floats]
+"""Wire of each segment, its two ends, shape (segments, 2) each, and how far it reaches out to the right where it turns
+round (negative: to the left; 0: it does not turn)."""
 
 
 def _chains(
@@ -119,20 +123,48 @@ def _chains(
     last = np.zeros(len(source))
     last[chosen] = (xy[ends - 3, 1] + xy[ends - 2, 1]) / 2
     wire = np.repeat(chosen, knots)
-    kept = (wire[:-1] == wire[1:]) & (xy[1:, 0] - xy[:-1, 0] > 0.01) if total else np.zeros(0, np.bool_)
-    return (wire[:-1][kept], xy[:-1][kept], xy[1:][kept]), last
+    wire, xy, out_ = _turned(plan, wire, xy, chosen, starts, beside)
+    kept = np.zeros(0, np.bool_)
+    if total:
+        kept = (wire[:-1] == wire[1:]) & ((xy[1:, 0] - xy[:-1, 0] > 0.01) | (out_[:-1] != 0))
+    bends = np.where(np.isnan(out_), 0.0, out_)[:-1]
+    return (wire[:-1][kept], xy[:-1][kept], xy[1:][kept], bends[kept]), last
+
+
+def _turned(
+    plan: Plan, wire: Ints, xy: Floats, chosen: Ints, starts: Ints, beside: float
+) -> tuple[Ints, Floats, Floats]:
+    """Put two knots in for each turn: out at the end of the line, back between the lines. The third result tells how
+    far the segment after each knot reaches out, NaN for the way back, which is straight."""
+    at = {int(w): int(s) for w, s in zip(chosen, starts, strict=True)} if plan.turns else {}
+    turns = [turn for turn in plan.turns if turn.wire in at]
+    if not turns:
+        return wire, xy, np.zeros(len(wire))
+    knot = np.asarray([at[turn.wire] + 1 + 2 * turn.passed for turn in turns])
+    order = np.argsort(knot, kind="stable")
+    knot, turns = knot[order], [turns[i] for i in order]
+    y = np.asarray([turn.y for turn in turns]) - beside
+    new = np.empty((2 * len(turns), 2))
+    new[0::2, 0], new[1::2, 0] = xy[knot, 0], xy[knot + 1, 0]
+    new[0::2, 1] = new[1::2, 1] = y
+    after = np.repeat(knot + 1, 2)
+    bends = np.zeros(len(wire))
+    bends[knot] = [turn.right - beside for turn in turns]
+    back = np.empty(2 * len(turns))
+    back[0::2], back[1::2] = np.nan, [-turn.left - beside for turn in turns]
+    return np.insert(wire, after, np.repeat(wire[knot], 2)), np.insert(xy, after, new, 0), np.insert(bends, after, back)
 
 
 def _packed(segments: Segments, count: int, *, flip: bool = False) -> tuple[Ints, Floats]:
     """One cubic for each segment, level at both ends; `flip` runs each chain from its end to its start."""
-    wire, start, end = segments
+    wire, start, end, bends = segments
     pieces = np.bincount(wire, minlength=count)
     ptr = np.zeros(count + 1, np.int64)
     np.cumsum(np.where(pieces, 3 * pieces + 1, 0), out=ptr[1:])
     before = np.cumsum(pieces) - pieces
     at = ptr[wire] + 3 * (np.arange(len(wire)) - before[wire])
     xy = np.zeros((int(ptr[-1]), 2))
-    middle = (start[:, 0] + end[:, 0]) / 2
+    middle = (start[:, 0] + end[:, 0]) / 2 + bends
     xy[at] = start
     xy[at + 1, 0] = xy[at + 2, 0] = middle
     xy[at + 1, 1], xy[at + 2, 1] = start[:, 1], end[:, 1]
