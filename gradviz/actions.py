@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from gradviz.explain.questions import kinds_at
+from gradviz.player.engine import pass_for
 from gradviz.player.lines import Leaf, acts, backward_line, forward_source, none_line, typed_error, zero_line
 from gradviz.player.navigate import next_line, previous_line
 from gradviz.player.program import saved_as, script
@@ -155,6 +156,14 @@ def _recorded(session: Session) -> str | None:
 
 def _stands(session: Session) -> str | None:
     return None if session.view.quiz is not None else "ui.reason.no_question"
+
+
+def _has_pass(session: Session) -> str | None:
+    return None if pass_for(session.trace, session.view.step) is not None else "ui.reason.no_pass"
+
+
+def _is_engine(session: Session) -> bool:
+    return session.view.engine is not None
 
 
 def _askable(session: Session) -> str | None:
@@ -346,6 +355,14 @@ def _skip(session: Session, port: Port, argument: str) -> None:
     session.skip()
 
 
+def _engine(session: Session, port: Port, argument: str) -> None:
+    within = pass_for(session.trace, session.view.step)
+    if session.view.engine is not None or within is None:
+        session.leave_engine()
+    else:
+        session.play_engine(int(argument) if argument.isdigit() else within)
+
+
 def _surface(what: str) -> Run:
     return lambda session, port, argument: port.surface(what)
 
@@ -385,6 +402,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("quiz.ask", _ask, "teach", ("Ctrl+Shift+Q",), when=_askable),
     Action("quiz.reveal", _reveal, "teach", when=_stands),
     Action("quiz.skip", _skip, "teach", when=_stands),
+    Action("engine.play", _engine, "teach", ("Ctrl+Shift+G",), icon="engine", when=_has_pass, checked=_is_engine),
     Action("view.both", _mode("both"), "view", ("Ctrl+1",), checked=lambda s: s.view.mode == "both"),
     Action("view.forward", _mode("forward"), "view", ("Ctrl+2",), checked=lambda s: s.view.mode == "forward"),
     Action("view.autograd", _mode("autograd"), "view", ("Ctrl+3",), checked=lambda s: s.view.mode == "autograd"),

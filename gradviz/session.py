@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from gradviz.explain.questions import Question, kinds_at, question
+from gradviz.player.engine import Game, PlayedFrame, is_over
 from gradviz.player.lines import Leaf, Root, default_root, leaves
 from gradviz.player.query import Hits, find
 from gradviz.player.quiz import Asked, Quiz, pick
@@ -43,7 +44,7 @@ class Session:
         old, self.view = self.view, _coherent(self.view, view)
         view = self.view
         if old != view:
-            if old.step != view.step:
+            if (old.step, old.engine) != (view.step, view.engine):
                 self.__dict__.pop("frame", None)
             if (old.quiz, old.language) != (view.quiz, view.language):
                 self.__dict__.pop("question", None)
@@ -67,6 +68,7 @@ class Session:
             hover=None,
             quiz=None,
             asked=(),
+            engine=None,
         )
 
     def append(self, events: Iterable[AnyItem]) -> None:
@@ -77,8 +79,9 @@ class Session:
 
     @cached_property
     def frame(self) -> Frame:
-        """The recording at the view's step."""
-        return self.trace.at(self.view.step)
+        """The recording at the view's step; while a person is the engine, with what that person has run."""
+        game = self.view.engine
+        return self.trace.at(self.view.step) if game is None else PlayedFrame(self.trace, game)
 
     @cached_property
     def hits(self) -> Hits:
@@ -146,6 +149,29 @@ class Session:
         if quiz and asked and quiz.revealed and asked.reveal != self.view.step:
             self.show(replace(go(self.view, asked.reveal), quiz=replace(quiz, step=quiz.step)))
 
+    # ---- be the engine
+
+    def play_engine(self, within: int) -> None:
+        """Let a person run the nodes of a pass, from its seed on."""
+        self.update(step=int(self.trace.pass_step.view[within]), playing=False, following=False, alpha=1.0, quiz=None)
+        self.update(engine=Game(within), selection=None)
+
+    def move_engine(self, move: Callable[[Trace, Game], Game]) -> None:
+        """Make a move of `gradviz.player.engine`; where it runs a node, its gradients travel."""
+        game = self.view.engine
+        if game is not None:
+            after = move(self.trace, game)
+            moves = len(after.done) > len(game.done) and not self.view.reduced_motion
+            self.update(engine=after, alpha=0.0 if moves else 1.0)
+
+    def leave_engine(self) -> None:
+        """Be the engine no longer: a pass that is over is shown at its end."""
+        game = self.view.engine
+        if game is not None:
+            self.update(engine=None, selection=None)
+            if is_over(self.trace, game):
+                self.update(step=self.trace.pass_end[game.within])
+
     def _forget(self) -> None:
         """The recording is another or has grown: what was worked out from it holds no more."""
         for name in ("frame", "hits", "root", "leaves", "question"):
@@ -153,6 +179,9 @@ class Session:
 
 
 def _coherent(old: ViewState, new: ViewState) -> ViewState:
-    """A question goes when somebody moves on under it."""
-    moved = old.step != new.step and new.quiz is not None and new.quiz is old.quiz
-    return replace(new, quiz=None) if moved else new
+    """A question goes when somebody moves on under it, and so does a played pass."""
+    if old.step == new.step:
+        return new
+    quiz = None if new.quiz is old.quiz else new.quiz
+    engine = None if new.engine is old.engine else new.engine
+    return replace(new, quiz=quiz, engine=engine)

@@ -52,6 +52,7 @@ _SHOWN = (
     "reduced_motion",
     "search",
     "quiz",
+    "engine",
 )
 
 

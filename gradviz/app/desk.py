@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication, QSplitter, QVBoxLayout, QWidget
 
 from gradviz.app.banner import Banner
 from gradviz.app.commands import Commands
+from gradviz.app.enginepanel import EnginePanel
 from gradviz.app.inspector import Inspector
 from gradviz.app.layouts import Layouts
 from gradviz.app.left import LeftColumn
@@ -73,6 +74,7 @@ class Desk(QObject):
         self.canvas.wheel_zooms = kept.wheel_zooms
         self.stage.welcome.dismissed = kept.greeted
         self.inspector = Inspector(self.session)
+        self.engine = EnginePanel(self.session)
         self.timeline = Timeline(self.session)
         self.layouts = Layouts(self.session, self.canvas, self)
         self.palette = Palette(self.commands, window)
@@ -99,6 +101,7 @@ class Desk(QObject):
         column = QVBoxLayout(right)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.inspector)
+        column.addWidget(self.engine)
         for panel, share in ((self.left, 0), (self.stage, 1), (right, 0)):
             self.sides.addWidget(panel)
             self.sides.setStretchFactor(self.sides.count() - 1, share)
@@ -206,6 +209,7 @@ class Desk(QObject):
             self._dress()
         if old.presenter != new.presenter:
             self._present(new.presenter)
+        self.inspector.setVisible(new.engine is None)
         changed = {name: getattr(new, name) for name in KEPT if getattr(old, name) != getattr(new, name)}
         if changed:
             self.keep(replace(self.store.settings, **changed))

@@ -14,7 +14,7 @@ from gradviz.scene.theme import load_theme
 from gradviz.session import Session
 from gradviz.trace.events import Data
 
-_FIELDS = ("step", "revision", "selection", "theme", "language", "events", "quiz")
+_FIELDS = ("step", "revision", "selection", "theme", "language", "events", "quiz", "engine")
 
 
 class Inspector(QScrollArea):

@@ -54,7 +54,7 @@ class Minimap(QWidget):
         if scene is None:
             return
         theme = load_theme(self._canvas.session.view.theme)
-        state = (scene.moment.frame.step, theme.name, self.size())
+        state = (scene.moment.frame.step, self._canvas.session.view.engine, theme.name, self.size())
         if self._picture is None or self._drawn != state:
             self._picture, self._drawn = self._draw(), state
         painter = QPainter(self)

@@ -34,7 +34,7 @@ _TOKENS = {
     "grad": "leaf",
     "fault": "error",
 }
-_FIELDS = ("step", "revision", "language", "theme", "presenter", "steps", "quiz")
+_FIELDS = ("step", "revision", "language", "theme", "presenter", "steps", "quiz", "engine")
 
 
 class Narration(QWidget):

@@ -13,6 +13,8 @@ from gradviz.trace import Trace
 from gradviz.trace.events import Fault
 from gradviz.trace.values import number
 
+_FIELDS = ("live", "events", "revision", "language", "step", "editing", "program", "quiz", "engine")
+
 
 class Dot(Panel):
     """Green when ready, orange while it runs, red after an error, hollow where nothing is alive."""
@@ -68,7 +70,9 @@ class StatusText(Panel):
         return self.label.text()
 
     def refresh(self, old: ViewState | None, new: ViewState) -> None:
-        if not differ(old, new, "live", "events", "revision", "language", "step", "editing", "program", "quiz"):
+        if not differ(
+            old, new, "live", "events", "revision", "language", "step", "editing", "program", "quiz", "engine"
+        ):
             return
         self.label.setText(self._state() if self._left else self._counts())
         self.label.setAccessibleName(self.label.text())

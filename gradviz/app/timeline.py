@@ -32,7 +32,7 @@ WIDEST = 48.6
 RIGHT = 24
 FUTURE = 0.36
 """Opacity of what has not happened yet."""
-_REPAINT = ("step", "selection", "search", "language", "theme", "presenter", "quiz")
+_REPAINT = ("step", "selection", "search", "language", "theme", "presenter", "quiz", "engine")
 
 
 class Timeline(QWidget):

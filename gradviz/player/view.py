@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from gradviz.player.engine import Game
 from gradviz.player.forms import Seed
 from gradviz.player.program import Program
 from gradviz.player.quiz import Asked, Level, Quiz
@@ -71,10 +72,13 @@ class ViewState:
     asked: tuple[Asked, ...] = ()
     """...and those that are over."""
 
+    engine: Game | None = None
+    """The pass that a person plays the engine of."""
+
     @property
     def hides(self) -> bool:
-        """A question stands and is not answered yet: nothing may be shown that comes after this step."""
-        return self.quiz is not None and not self.quiz.revealed
+        """A question stands and is not answered yet, or a person is the engine: what comes may not be shown."""
+        return (self.quiz is not None and not self.quiz.revealed) or self.engine is not None
 
 
 def go(view: ViewState, step: int, *, animate: bool = False) -> ViewState:

@@ -171,9 +171,9 @@ class Moment:
         nodes = tuple((self.node_code(n), self.freed(n)) for n in card.nodes) if card.kind != "leaf" else ()
         if card.tensor is None:
             return nodes
-        step, trace = self.frame.step, self.trace
+        trace = self.trace
         value = self.value_index(card.tensor)
-        grad = trace.grads[card.tensor].at(step) if card.tensor in trace.grads else None
+        grad = id(self.frame.grad_event(card.tensor)) if card.tensor in trace.grads else None
         seed = self.seeds.get(card.tensor) if card.kind == "result" else None
         return nodes, value, grad, id(seed[0]) if seed else None, card.tensor in self.writes
 
@@ -197,7 +197,7 @@ class Moment:
         """Tensor -> the change of its `.grad` that belongs to this step."""
         if not isinstance(self.event, NodeRan | Grad):
             return {}
-        return {e.tensor: e for e in self.trace.events_of(self.frame.step) if isinstance(e, Grad)}
+        return {e.tensor: e for e in self.frame.events if isinstance(e, Grad)}
 
     @cached_property
     def now(self) -> int | None:

@@ -32,6 +32,11 @@ class Frame:
         """The event that is this step; None at step 0."""
         return self.trace.event_at(self.step)
 
+    @property
+    def events(self) -> list[AnyItem]:
+        """All events of this step, in order."""
+        return self.trace.events_of(self.step)
+
     # ---- nodes
 
     @cached_property
