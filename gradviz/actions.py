@@ -45,7 +45,8 @@ class Port(Protocol):
         """Write the step that is shown in the format that the file's name asks for."""
 
     def surface(self, what: str) -> None:
-        """Bring something up: "find", "palette", "keys", "why", "fit", "fold_all", "unfold_all", "console"."""
+        """Bring something up: "find", "palette", "keys", "why", "fit", "fold_all", "unfold_all", "console",
+        "setup"."""
 
 
 Run = Callable[[Session, Port, str], None]
@@ -379,6 +380,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("edit.program", _switch("editing"), "edit", ("Ctrl+E",), icon="edit", checked=_is_on("editing")),
     Action("view.find", _surface("find"), "edit", ("Ctrl+F",), ("/",), icon="find"),
     Action("run.program", _run_program, "run", ("F5",), icon="run", when=_has_program),
+    Action("run.setup", _surface("setup"), "run", ("Ctrl+F5",), when=_has_program, asks=True),
     Action("run.stop", _stop, "run", ("Shift+F5",), icon="stop", when=_running),
     Action("run.backward", _run_backward, "run", ("Ctrl+Shift+B",), icon="backward", when=_backward),
     Action("run.forward", _run_forward, "run", ("Ctrl+Shift+F",), icon="forward", when=_forward),

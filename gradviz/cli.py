@@ -364,8 +364,8 @@ def _torch() -> str:
 def _qt() -> list[tuple[str, str]]:
     try:
         from gradviz.app.fonts import load_fonts
+        from gradviz.app.places import folder
         from gradviz.app.raster import application
-        from gradviz.app.store import folder
     except ImportError as error:
         return [("Qt", f"cannot be loaded: {error}")]
     app = application()

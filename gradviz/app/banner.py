@@ -23,10 +23,12 @@ class Banner(Panel):
         super().__init__(session, parent)
         self._say: Say | None = None
         self._act: Callable[[], object] | None = None
+        self._key = "ui.banner.again"
         self.frame = QFrame()
         self.label = QLabel()
         self.label.setTextFormat(Qt.TextFormat.PlainText)
         self.label.setWordWrap(True)
+        self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.button = QPushButton()
         self.button.clicked.connect(self._clicked)
         self.close_button = QToolButton()
@@ -44,9 +46,17 @@ class Banner(Panel):
         self.hide()
         self.begin()
 
-    def tell(self, say: Say, *, warn: bool = False, again: Callable[[], object] | None = None) -> None:
-        """Show a sentence, made by `say` from the words of any language; `again` is what its button does."""
-        self._say, self._act = say, again
+    def tell(
+        self,
+        say: Say,
+        *,
+        warn: bool = False,
+        again: Callable[[], object] | None = None,
+        button: str = "ui.banner.again",
+    ) -> None:
+        """Show a sentence, made by `say` from the words of any language; `again` is what its button does, `button` the
+        key of what the button says."""
+        self._say, self._act, self._key = say, again, button
         self.frame.setObjectName("banner" if warn else "note")
         self.frame.style().unpolish(self.frame)
         self.frame.style().polish(self.frame)
@@ -59,10 +69,10 @@ class Banner(Panel):
         text = self._say(words) if self._say else ""
         self.label.setText(text)
         self.label.setAccessibleName(text)
-        for button, key in ((self.button, "ui.banner.again"), (self.close_button, "ui.banner.close")):
+        for button, key in ((self.button, self._key), (self.close_button, "ui.banner.close")):
             button.setAccessibleName(words(key))
             button.setToolTip(words(key))
-        self.button.setText(words("ui.banner.again"))
+        self.button.setText(words(self._key))
         self.setAccessibleName(text)
 
     def refresh(self, old: ViewState | None, new: ViewState) -> None:

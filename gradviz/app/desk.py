@@ -19,6 +19,7 @@ from gradviz.app.left import LeftColumn
 from gradviz.app.palette import Answer, KeysPage, Palette
 from gradviz.app.port import WindowPort
 from gradviz.app.recording import RecorderProcess
+from gradviz.app.setup_page import SetupPage
 from gradviz.app.stage import Stage
 from gradviz.app.status import StatusBar
 from gradviz.app.style import SIDES, TIMELINE, dress
@@ -80,6 +81,7 @@ class Desk(QObject):
         self.palette = Palette(self.commands, window)
         self.keys = KeysPage(self.commands, window)
         self.answer = Answer(window)
+        self.setup = SetupPage(self.port, window)
         self._put_together()
         self._connect()
         self._clock = QTimer(self, interval=TICK_MS)
@@ -129,6 +131,7 @@ class Desk(QObject):
     def _connect(self) -> None:
         self.commands.give_plain_keys(self.canvas, self.timeline)
         self.recorder.lost.connect(self._lost)
+        self.recorder.starved.connect(self._starved)
         self.left.build.built.connect(lambda form: self.port.rerun(from_form(form)))
         self.toolbar.example.connect(self._example)
         self.toolbar.recent.connect(lambda path: self.commands.trigger("file.open", path))
@@ -152,6 +155,7 @@ class Desk(QObject):
         self.store.keep_shape("sides", self.sides.saveState())
         self.store.keep_shape("halves", self.halves.saveState())
         self._clock.stop()
+        self.setup.prober.close()
         self.recorder.close()
 
     @property
@@ -172,6 +176,7 @@ class Desk(QObject):
         actions: dict[str, Callable[[], None]] = {
             "find": self._find,
             "console": lambda: self.left.console.line.setFocus(Qt.FocusReason.ShortcutFocusReason),
+            "setup": self.setup.open,
             "palette": self.palette.open,
             "keys": self.keys.open,
             "why": self._why,
@@ -266,7 +271,13 @@ class Desk(QObject):
             return
         self.port.rerun(edited(view.program, mended.text), mended.actions)
 
+    def _starved(self) -> None:
+        self.port.offer(lambda words: words("ui.setup.starved"), "ui.setup.give", lambda: self.setup.open("reads"))
+
     def _lost(self, kind: str, detail: str) -> None:
+        if kind == "start":
+            self.setup.explain(detail)
+            return
         key = f"ui.banner.{kind}" if detail or kind == "stopped" else f"ui.banner.{kind}_unknown"
         self.port.tell(key, warn=kind != "stopped", again=True, detail=detail)
 

@@ -12,22 +12,22 @@ import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
+from gradviz.app.setups import remembered
 from gradviz.player.program import Program
+from gradviz.player.setup import split
 
-_ROOT = str(Path(__file__).resolve().parents[2])
+PACKAGE = str(Path(__file__).resolve().parents[1])
 BOOT = """
-import runpy, sys
-from importlib.util import find_spec
+import os, runpy, sys
+from importlib.util import module_from_spec, spec_from_file_location
 root = sys.argv.pop(1)
-try:
-    found = find_spec("gradviz.recorder")
-except ImportError:
-    found = None
-if found is None:  # not installed there, or another package has the name
-    sys.modules.pop("gradviz", None)
-    sys.path.insert(1, root)
+spec = spec_from_file_location("gradviz", os.path.join(root, "__init__.py"), submodule_search_locations=[root])
+sys.modules["gradviz"] = module = module_from_spec(spec)
+spec.loader.exec_module(module)
 runpy.run_module("gradviz.recorder", run_name="__main__", alter_sys=True)
 """
+"""Gives any interpreter this recorder, and nothing else of ours: the folder that gradviz is installed in may hold
+packages that were made for another Python. A package of that name which is installed there stands back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,25 +90,32 @@ def read_program(path: str) -> Program:
             text = file.read()
     except SyntaxError as error:
         raise ValueError(str(error)) from error
-    return Program(text, Path(path).name, path, saved=text)
+    return Program(text, Path(path).name, path, saved=text, setup=remembered(path))
 
 
-def launch(program: Program, *, device: str = "cpu", python: str | None = None) -> Launched:
-    """Start recording a program in a process of its own, in the folder of its file.
+def launch(program: Program, *, device: str = "cpu") -> Launched:
+    """Start recording a program in a process of its own, with its setup.
 
     Raises:
-        OSError: the interpreter cannot be started.
+        OSError: the interpreter cannot be started, or its folder is not there.
+        ValueError: the arguments cannot be split.
     """
+    setup = program.setup
+    arguments = split(setup.arguments)
     folder = tempfile.TemporaryDirectory(prefix="gradviz-", ignore_cleanup_errors=True)
     errors = Path(folder.name) / "stderr.txt"
     source, shown = _file_of(program, Path(folder.name))
-    command = [python or sys.executable, "-c", BOOT, _ROOT, "--live", "--display-path", shown]
+    command = [setup.python or sys.executable, "-c", BOOT, PACKAGE, "--live", "--display-path", shown]
     if program.form is None and device != "cpu":
         command += ["--device", device]
+    if setup.reads:
+        reads = Path(folder.name) / "stdin.txt"
+        reads.write_text(setup.reads if setup.reads.endswith("\n") else f"{setup.reads}\n", "utf-8")
+        command += ["--stdin", str(reads)]
     try:
         with errors.open("wb") as sink:
             process = subprocess.Popen(
-                [*command, str(source)],
+                [*command, str(source), *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=sink,
@@ -132,5 +139,7 @@ def _file_of(program: Program, folder: Path) -> tuple[Path, str]:
 
 
 def _home(program: Program) -> str | None:
+    if program.setup.folder:
+        return program.setup.folder
     parent = Path(program.path).resolve().parent if program.path else None
     return str(parent) if parent and parent.is_dir() else None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradviz.app.launch import Opening, launch, read_program
+from gradviz.app.setups import remembered
 from gradviz.player.forms import OneLayer
 from gradviz.player.program import from_form
 
@@ -35,12 +37,12 @@ def prepare(path: str | None) -> Opening:
     if path is not None and not path.lower().endswith((".py", ".pyw")):
         return Opening(path)
     try:
-        program = from_form(OneLayer()) if path is None else read_program(path)
+        program = replace(from_form(OneLayer()), setup=remembered(None)) if path is None else read_program(path)
     except (OSError, ValueError) as error:
         return Opening(path, problem=str(error))
     try:
         return Opening(path, program, launch(program))
-    except OSError:
+    except (OSError, ValueError):
         return Opening(path, program)  # the window tries again, and says why it fails
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSaveFile
 from PySide6.QtWidgets import QFileDialog
 
+from gradviz.app.banner import Say
 from gradviz.app.launch import Launched, Opening, read_program
+from gradviz.app.setups import remembered
 from gradviz.explain import Words
 from gradviz.player.program import Program
 from gradviz.settings import opened
@@ -25,6 +28,7 @@ FILTERS = {
     "open": "*.py *.gradviz",
     "program": "*.py",
     "recording": "*.gradviz",
+    "python": "*",
     "export": "*.svg *.png *.pdf *.html *.gif *.mp4 *.dot *.json *.graphml",
 }
 
@@ -56,6 +60,8 @@ class WindowPort:
 
     def load(self, program: Program, launched: Launched | None = None) -> None:
         """Show another program and record it, paused at step 0."""
+        if program.path is None and launched is None:
+            program = replace(program, setup=remembered(None))
         self.session.update(program=program, editing=False, device=program.form.device if program.form else "cpu")
         self._desk.banner.hide()
         self._desk.recorder.start(program, launched=launched)
@@ -68,8 +74,8 @@ class WindowPort:
         self._desk.recorder.start(view.program, actions, step=view.step)
 
     def rerun(self, program: Program, actions: tuple[str, ...] = ()) -> None:
-        """Take a changed program and record it; the playhead stays where it is."""
-        self.session.update(program=program)
+        """Take a changed program and record it with the setup of now; the playhead stays where it is."""
+        self.session.update(program=replace(program, setup=self.session.view.program.setup))
         self.run_program(actions)
 
     def stop(self) -> None:
@@ -88,6 +94,8 @@ class WindowPort:
 
     def _dialog(self, kind: str, suggestion: str, saving: bool) -> str | None:
         title = self.words(f"ui.file.{'save' if saving else 'open'}_{kind}")
+        if kind == "folder":
+            return QFileDialog.getExistingDirectory(self._desk.window, title, suggestion) or None
         chosen = f"{self.words(f'ui.file.{kind}')} ({FILTERS[kind]})"
         dialog = QFileDialog.getSaveFileName if saving else QFileDialog.getOpenFileName
         return dialog(self._desk.window, title, suggestion, chosen)[0] or None
@@ -162,6 +170,10 @@ class WindowPort:
     def surface(self, what: str) -> None:
         """Bring something up."""
         self._desk.surface(what)
+
+    def offer(self, say: Say, button: str, act: Callable[[], object]) -> None:
+        """Say what is wrong, with a button that helps."""
+        self._desk.banner.tell(say, warn=True, again=act, button=button)
 
     def tell(self, key: str, *, warn: bool = False, again: bool = False, **fields: object) -> None:
         """Say a sentence across the window, with a button to run again where that is what helps."""

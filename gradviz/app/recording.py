@@ -21,7 +21,7 @@ from gradviz.player.view import go
 from gradviz.session import Session
 from gradviz.trace import Decoder, Trace, TraceError
 from gradviz.trace.codec import AnyItem
-from gradviz.trace.events import Cell, Ended, Header
+from gradviz.trace.events import Cell, Ended, Fault, Header
 
 PIECE = 8 * 1024
 """Bytes that are decoded at once: a compressed frame of them becomes a few hundred events."""
@@ -76,6 +76,8 @@ class RecorderProcess(QObject):
 
     lost = Signal(str, str)
     sent = Signal(str)
+    starved = Signal()
+    """The program asked for input, and there was none left."""
     _arrived = Signal()
 
     def __init__(self, session: Session, parent: QObject | None = None) -> None:
@@ -115,7 +117,7 @@ class RecorderProcess(QObject):
         self._resume, self._play_from, self._stopping = step, None, False
         try:
             self._launched = launched or launch(program, device=self.session.view.device)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             self.session.update(live="gone")
             self.lost.emit("start", str(error))
             return
@@ -243,6 +245,9 @@ class RecorderProcess(QObject):
                 self.session.update(live="running")
             if self._stopping:
                 self._signal(signal.SIGINT)
+        elif isinstance(event, Fault):
+            if (event.type, event.message, event.caught) == ("EOFError", "EOF when reading a line", False):
+                self.starved.emit()
         elif isinstance(event, Ended):
             self._deadline.stop()
             self._stopping = False

@@ -27,7 +27,7 @@ def rehearse(program: Program, lines: Sequence[str] = (), *, seconds: float = LO
     """
     try:
         launched = launch(program)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise RehearsalError(f"The recorder cannot be started: {error}.") from error
     assert launched.process.stdout is not None and launched.process.stdin is not None
     late = threading.Timer(seconds, launched.end)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
 
+from gradviz.app.interpreters import name_of
 from gradviz.app.paint import color
 from gradviz.app.panel import Panel, differ
 from gradviz.player.view import ViewState
@@ -85,6 +86,8 @@ class StatusText(Panel):
         parts = [self.words(key, **fields)]
         if torch := header.versions.get("torch"):
             parts += [f"torch {torch.partition('+')[0]}", header.device]
+        if python := self.session.view.program.setup.python:
+            parts.append(name_of(python))
         if self.session.trace.events and self.session.view.program.text != header.source:
             parts.append(self.words("ui.status.edited"))
         return " · ".join(parts)

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
-import platformdirs
 from PySide6.QtCore import QByteArray, QSettings
 
+from gradviz.app.places import folder
 from gradviz.settings import Settings, from_texts, to_texts
 
 VERSION = 1
 """Of the window's saved shape: an older one is not taken."""
-
-
-def folder() -> Path:
-    """The folder of the settings file; GRADVIZ_CONFIG_DIR names another one."""
-    named = os.environ.get("GRADVIZ_CONFIG_DIR")
-    return Path(named) if named else Path(platformdirs.user_config_dir("gradviz", appauthor=False))
 
 
 class Store:

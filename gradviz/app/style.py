@@ -166,6 +166,8 @@ QSpinBox::down-button, QDoubleSpinBox::down-button {{ border: none; width: 20px;
 QSpinBox::up-arrow, QDoubleSpinBox::up-arrow {{ image: url({up}); width: 12px; height: 12px; }}
 QSpinBox::down-arrow, QDoubleSpinBox::down-arrow {{ image: url({down}); width: 12px; height: 12px; }}
 QPlainTextEdit, QListView, QTreeView, QTableView {{ border: none; background: {t.panel}; color: {t.text}; }}
+QPlainTextEdit#field {{ border: 1px solid {t.card_border}; border-radius: 6px; padding: 2px 4px; }}
+QPlainTextEdit#field:focus {{ border: 1px solid {t.forward}; }}
 QPlainTextEdit#code, QListView#code {{ font-family: {mono}; font-size: {size - 1}px; }}
 QListView::item {{ padding: 3px 4px; border-radius: 4px; }}
 QListView::item:hover {{ background: {hover}; }}

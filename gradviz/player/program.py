@@ -9,6 +9,7 @@ from pathlib import PurePath
 
 from gradviz.player.forms import Form
 from gradviz.player.lines import Act
+from gradviz.player.setup import Setup
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class Program:
     """The form that wrote it; None once a person has changed it by hand."""
     saved: str | None = None
     """The text that the file holds; None: there is no file."""
+    setup: Setup = Setup()
+    """With what it is run."""
 
     @property
     def modified(self) -> bool:

@@ -55,6 +55,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--device", metavar="D", help="default device of new tensors")
     parser.add_argument("--seed", type=int, metavar="S", help="seed given to torch.manual_seed before the program")
     parser.add_argument("--display-path", metavar="NAME", help="path under which the program is shown")
+    parser.add_argument("--stdin", metavar="FILE", help="with --live: what the program reads from standard input")
     parser.add_argument("program")
     parser.add_argument("args", nargs=argparse.REMAINDER)
     return parser.parse_args(argv)
@@ -84,9 +85,9 @@ class Process:
         self._source = Path(self._path).read_bytes()
         text = _decoded(self._source)
         if options.live:
-            null = os.open(os.devnull, os.O_RDONLY)
-            os.dup2(null, 0)
-            os.close(null)
+            given = os.open(options.stdin or os.devnull, os.O_RDONLY)
+            os.dup2(given, 0)
+            os.close(given)
         recorder.header(
             program=self._shown,
             source=text,

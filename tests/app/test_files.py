@@ -12,8 +12,9 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from gradviz.app.places import folder
 from gradviz.app.port import WindowPort
-from gradviz.app.store import Store, folder
+from gradviz.app.store import Store
 from gradviz.app.window import Window
 from gradviz.settings import Settings
 from gradviz.trace import open_trace

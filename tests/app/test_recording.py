@@ -16,9 +16,10 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from gradviz.app.launch import BOOT, launch, read_program
+from gradviz.app.launch import BOOT, PACKAGE, launch, read_program
 from gradviz.app.window import Window
 from gradviz.player.program import Program
+from gradviz.player.setup import Setup
 from gradviz.trace import Decoder
 from gradviz.trace.events import Ended
 
@@ -189,9 +190,12 @@ def test_a_flood_of_output_does_not_hold_up_the_window(open_on: Opened, tmp_path
 
 def test_a_recorder_that_cannot_start_is_told(open_on: Opened, recorded: Callable[[str], Path], qtbot: QtBot) -> None:
     window = open_on(recorded("one_layer"))
-    window.desk.recorder.start(Program("x = 1\n", "x.py"), launched=launch(Program("x = 1\n"), python="/bin/false"))
+    window.desk.recorder.start(
+        Program("x = 1\n", "x.py"), launched=launch(Program("x = 1\n", setup=Setup("/bin/false")))
+    )
     qtbot.waitUntil(lambda: window.session.view.live == "gone", timeout=5_000)
-    assert window.desk.banner.isVisible() and window.desk.banner.button.isVisible()
+    qtbot.waitUntil(window.desk.banner.isVisible, timeout=30_000)
+    assert window.desk.banner.button.isVisible()
 
 
 def test_what_cannot_be_decoded_is_told_and_the_good_part_stays(open_on: Opened, tmp_path: Path, qtbot: QtBot) -> None:
@@ -269,7 +273,7 @@ def test_an_interpreter_that_has_no_gradviz_is_given_ours(tmp_path: Path) -> Non
     )
     assert known.returncode, "the check checks nothing"
     path = program(tmp_path, "import torch\ntorch.ones(2, requires_grad=True).sum().backward()\n")
-    command = [*bare, BOOT, str(ROOT), str(path)]
+    command = [*bare, BOOT, PACKAGE, str(path)]
     ran = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, check=False)
     assert ran.returncode == 0, ran.stderr
     events = Decoder().feed(ran.stdout)
