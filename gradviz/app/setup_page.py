@@ -51,10 +51,10 @@ class SetupPage(Overlay):
         self.labels["title"].setObjectName("title")
         self.list = QListWidget()
         self.list.setMinimumHeight(150)
-        self.list.setWordWrap(True)
         self.list.currentRowChanged.connect(self._show_problem)
         self.other, self.browse, self.copy = QPushButton(), QPushButton(), QPushButton()
-        self.problem = QLabel()
+        self.path, self.problem = QLabel(), QLabel()
+        self.path.setObjectName("dim")
         self.problem.setWordWrap(True)
         self.line = QLineEdit()
         self.line.setReadOnly(True)
@@ -88,6 +88,8 @@ class SetupPage(Overlay):
         mend = QHBoxLayout()
         mend.addWidget(self.line, 1)
         told = QVBoxLayout()
+        told.setSpacing(4)
+        told.addWidget(self.path)
         told.addWidget(self.problem)
         told.addLayout(mend)
         grid.addLayout(told, 1, 1)
@@ -179,7 +181,7 @@ class SetupPage(Overlay):
             has = f"Python {report.python} · {words('ui.setup.no_torch')}"
         mark = "✖ " if report is not None and report.problem else ""
         kind = words(f"ui.setup.kind.{known.kind}")
-        return f"{mark}{known.name} · {has}\n{kind} · {known.path}"
+        return f"{mark}{known.name} · {has} · {kind}"
 
     def _told(self, path: str, report: object) -> None:
         for row, known in enumerate(self._known):
@@ -191,6 +193,8 @@ class SetupPage(Overlay):
     def _show_problem(self, row: int = -1) -> None:
         """What keeps the chosen one from running the program, and the line that mends it."""
         path = self._chosen()
+        shown = self.path.fontMetrics().elidedText(path, Qt.TextElideMode.ElideMiddle, WIDE - 200)
+        self.path.setText(shown)
         report = self.prober.reports.get(path, Report())
         self.problem.setText(sentence(self._words, report))
         self.problem.setVisible(bool(report.problem))
