@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from gradviz.explain.questions import kinds_at
 from gradviz.player.engine import pass_for
+from gradviz.player.lesson_tell import place
 from gradviz.player.lines import Leaf, acts, backward_line, forward_source, none_line, typed_error, zero_line
 from gradviz.player.navigate import next_line, previous_line
 from gradviz.player.program import saved_as, script
@@ -46,7 +47,13 @@ class Port(Protocol):
 
     def surface(self, what: str) -> None:
         """Bring something up: "find", "palette", "keys", "why", "fit", "fold_all", "unfold_all", "console",
-        "setup"."""
+        "setup" or "lessons"."""
+
+    def open_lesson(self, ident: str) -> None:
+        """Open one of the lessons that come with gradviz, and record its program."""
+
+    def follow_lesson(self) -> None:
+        """Open the lesson after the one that is open, or show the list where there is none."""
 
 
 Run = Callable[[Session, Port, str], None]
@@ -153,6 +160,18 @@ def _recorded(session: Session) -> str | None:
     if session.view.hides:
         return "ui.reason.asked"
     return None if session.trace.events else "ui.reason.empty"
+
+
+def _in_lesson(session: Session) -> str | None:
+    return None if session.view.lesson is not None else "ui.reason.no_lesson"
+
+
+def _later_lesson(session: Session) -> str | None:
+    return _in_lesson(session) or ("ui.reason.running" if session.view.live in ("starting", "running") else None)
+
+
+def _earlier_lesson(session: Session) -> str | None:
+    return _later_lesson(session) or (None if session.view.checkpoint else "ui.reason.first_checkpoint")
 
 
 def _stands(session: Session) -> str | None:
@@ -364,6 +383,42 @@ def _engine(session: Session, port: Port, argument: str) -> None:
         session.play_engine(int(argument) if argument.isdigit() else within)
 
 
+def _lesson(session: Session, port: Port, argument: str) -> None:
+    if argument:
+        port.open_lesson(argument)
+    else:
+        port.surface("lessons")
+
+
+def _checkpoint(change: int) -> Run:
+    def run(session: Session, port: Port, argument: str) -> None:
+        lesson, wanted = session.view.lesson, session.view.checkpoint + change
+        if lesson is not None and wanted >= len(lesson.checkpoints):
+            port.follow_lesson()
+        elif lesson is not None:
+            session.update(checkpoint=max(0, wanted))
+            _here(session, port, "" if change < 0 else "animate")
+
+    return run
+
+
+def _here(session: Session, port: Port, argument: str) -> None:
+    """To the step of the checkpoint that is told, with its tensor selected."""
+    lesson, trace = session.view.lesson, session.trace
+    point = lesson.checkpoints[session.view.checkpoint] if lesson else None
+    step = place(trace, point) if point else None
+    if point is None or step is None:
+        return
+    tensor = trace.named(point.select, step) if point.select else None
+    chosen = None if tensor is None else f"tensor:{tensor}"
+    view = replace(session.view, playing=False, following=False, selection=chosen, mode=point.view or session.view.mode)
+    session.show(go(view, step, animate=argument == "animate"))
+
+
+def _close_lesson(session: Session, port: Port, argument: str) -> None:
+    session.update(lesson=None, checkpoint=0)
+
+
 def _surface(what: str) -> Run:
     return lambda session, port, argument: port.surface(what)
 
@@ -398,6 +453,11 @@ ACTIONS: tuple[Action, ...] = (
     Action("step.next_line", _next_line, "play", ("Shift+F8",), icon="next_line", when=_not_last),
     Action("play.slower", _speed(-1), "play", ("Ctrl+F6",)),
     Action("play.faster", _speed(1), "play", ("Shift+F6",)),
+    Action("lesson.open", _lesson, "teach", ("Ctrl+Shift+L",), icon="lesson", asks=True),
+    Action("lesson.next", _checkpoint(+1), "teach", ("Ctrl+F8",), icon="next", when=_later_lesson),
+    Action("lesson.previous", _checkpoint(-1), "teach", ("Ctrl+F7",), icon="previous", when=_earlier_lesson),
+    Action("lesson.here", _here, "teach", when=_later_lesson),
+    Action("lesson.close", _close_lesson, "teach", icon="close", when=_in_lesson),
     Action(
         "quiz.level", _cycle("level", LEVELS, LEVELS), "teach", icon="quiz", checked=lambda s: s.view.level != "off"
     ),

@@ -25,7 +25,7 @@ VALUES = ("auto", "all", "none")
 _TEXTS = ("svg", "html", "dot", "json", "graphml")
 _PICTURES = ("png", "pdf", "gif", "mp4")
 SUFFIXES = (*_TEXTS, *_PICTURES)
-_USAGE = """gradviz [FILE.py | FILE.gradviz]
+_USAGE = """gradviz [FILE.py | FILE.gradviz | LESSON.md]
        gradviz record PROG.py [ARGS ...] -o OUT.gradviz [--values auto|all|none]
        gradviz info FILE [--json]
        gradviz export FILE -o OUT.{svg,png,pdf,html,gif,mp4,dot,json,graphml} [--step N]
@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _open(words: list[str]) -> int:
     parser = _Parser(prog="gradviz", usage=_USAGE, description="A desktop microscope for PyTorch's autograd.")
-    parser.add_argument("file", nargs="?", help="a program (.py) to record, or a recording (.gradviz) to show")
+    parser.add_argument("file", nargs="?", help="a program (.py) or a lesson (.md) to record, or a recording to show")
     parser.add_argument("--version", action="store_true", help="print the version")
     parser.add_argument("--diagnose", action="store_true", help="print what this installation consists of")
     options = parser.parse_args(words)
@@ -79,8 +79,8 @@ def _open(words: list[str]) -> int:
         return 0
     if options.file is not None:
         path = Path(options.file)
-        if path.suffix not in {".py", ".gradviz"}:
-            raise UsageError(f"{options.file} is neither a program (.py) nor a recording (.gradviz).")
+        if path.suffix not in {".py", ".gradviz", ".md"}:
+            raise UsageError(f"{options.file} is no program (.py), no recording (.gradviz) and no lesson (.md).")
         if not path.is_file():
             raise FileError(f"There is no file {options.file}.")
     from gradviz.app.main import main as show

@@ -25,6 +25,8 @@ class Settings:
     """The card with the three first keys was dismissed."""
     recent: tuple[str, ...] = ()
     """Files opened last, newest first."""
+    lessons: tuple[str, ...] = ()
+    """How far each lesson was read: its id, a space, the number of checkpoints seen."""
     level: str = "off"
     """How often a question is asked before a step: "off", "light" or "lecture"."""
 
@@ -32,6 +34,23 @@ class Settings:
 def opened(settings: Settings, path: str) -> Settings:
     """The settings after a file was opened."""
     return replace(settings, recent=(path, *(p for p in settings.recent if p != path))[:RECENT])
+
+
+def read(settings: Settings, lesson: str) -> int:
+    """How many checkpoints of a lesson were seen."""
+    for line in settings.lessons:
+        ident, _, seen = line.partition(" ")
+        if ident == lesson and seen.isdecimal():
+            return int(seen)
+    return 0
+
+
+def noted(settings: Settings, lesson: str, seen: int) -> Settings:
+    """The settings once so many checkpoints of a lesson were seen; what was seen before is not forgotten."""
+    if seen <= read(settings, lesson):
+        return settings
+    others = tuple(line for line in settings.lessons if line.partition(" ")[0] != lesson)
+    return replace(settings, lessons=(*others, f"{lesson} {seen}"))
 
 
 def to_texts(settings: Settings) -> dict[str, str]:

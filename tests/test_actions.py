@@ -86,6 +86,12 @@ class Noted:
     def surface(self, what: str) -> None:
         self.calls.append(("surface", what))
 
+    def open_lesson(self, ident: str) -> None:
+        self.calls.append(("lesson", ident))
+
+    def follow_lesson(self) -> None:
+        self.calls.append(("following",))
+
 
 @pytest.fixture
 def one_layer(recorded: Callable[[str], Path]) -> Session:

@@ -99,7 +99,7 @@ def test_diagnose_says_what_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("words", "status", "sentence"),
     [
-        (["x.txt"], 2, "neither a program"),
+        (["x.txt"], 2, "no program"),
         (["none.py"], 1, "There is no file none.py."),
         (["--nonsense"], 2, "nrecognized arguments"),
         (["record"], 2, "needs a program"),

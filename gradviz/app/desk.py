@@ -16,6 +16,7 @@ from gradviz.app.enginepanel import EnginePanel
 from gradviz.app.inspector import Inspector
 from gradviz.app.layouts import Layouts
 from gradviz.app.left import LeftColumn
+from gradviz.app.lessons import LessonList, LessonPanel
 from gradviz.app.palette import Answer, KeysPage, Palette
 from gradviz.app.port import WindowPort
 from gradviz.app.recording import RecorderProcess
@@ -33,6 +34,7 @@ from gradviz.player.program import edited, from_form
 from gradviz.player.quiz import level_of
 from gradviz.player.view import ViewState, advance, go
 from gradviz.session import Session
+from gradviz.settings import noted
 from gradviz.trace.events import Backward, Fault, Grad, NodeRan, Op
 
 if TYPE_CHECKING:
@@ -74,6 +76,7 @@ class Desk(QObject):
         self.canvas = self.stage.canvas
         self.canvas.wheel_zooms = kept.wheel_zooms
         self.stage.welcome.dismissed = kept.greeted
+        self.lesson = LessonPanel(self.commands)
         self.inspector = Inspector(self.session)
         self.engine = EnginePanel(self.session)
         self.timeline = Timeline(self.session)
@@ -82,6 +85,7 @@ class Desk(QObject):
         self.keys = KeysPage(self.commands, window)
         self.answer = Answer(window)
         self.setup = SetupPage(self.port, window)
+        self.lessons = LessonList(self.commands, self.store, window)
         self._put_together()
         self._connect()
         self._clock = QTimer(self, interval=TICK_MS)
@@ -102,8 +106,10 @@ class Desk(QObject):
         right.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         column = QVBoxLayout(right)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.inspector)
-        column.addWidget(self.engine)
+        column.setSpacing(0)
+        column.addWidget(self.lesson)
+        column.addWidget(self.inspector, 1)
+        column.addWidget(self.engine, 1)
         for panel, share in ((self.left, 0), (self.stage, 1), (right, 0)):
             self.sides.addWidget(panel)
             self.sides.setStretchFactor(self.sides.count() - 1, share)
@@ -183,6 +189,7 @@ class Desk(QObject):
             "fit": self._fit,
             "fold_all": lambda: self._fold(True),
             "unfold_all": lambda: self._fold(False),
+            "lessons": self.lessons.open,
         }
         actions[what]()
 
@@ -218,7 +225,9 @@ class Desk(QObject):
         changed = {name: getattr(new, name) for name in KEPT if getattr(old, name) != getattr(new, name)}
         if changed:
             self.keep(replace(self.store.settings, **changed))
-        if old.program != new.program or old.language != new.language:
+        if new.lesson is not None and (old.lesson, old.checkpoint) != (new.lesson, new.checkpoint):
+            self.keep(noted(self.store.settings, new.lesson.id, new.checkpoint + 1))
+        if (old.program, old.language, old.lesson) != (new.program, new.language, new.lesson):
             self._retitle()
         if new.playing or new.alpha < 1.0:
             if not self._clock.isActive():

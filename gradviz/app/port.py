@@ -14,7 +14,11 @@ from PySide6.QtWidgets import QFileDialog
 from gradviz.app.banner import Say
 from gradviz.app.launch import Launched, Opening, read_program
 from gradviz.app.setups import remembered
+from gradviz.app.shelf import shelf
 from gradviz.explain import Words
+from gradviz.player.lessons import SUFFIX as LESSON
+from gradviz.player.lessons import Lesson
+from gradviz.player.lessons import load as read_lesson
 from gradviz.player.program import Program
 from gradviz.settings import opened
 from gradviz.trace import SUFFIX, TraceError, encode, open_trace
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
 
 Ask = Callable[[str, str, bool], str | None]
 FILTERS = {
-    "open": "*.py *.gradviz",
+    "open": "*.py *.gradviz *.md",
     "program": "*.py",
     "recording": "*.gradviz",
     "python": "*",
@@ -62,7 +66,8 @@ class WindowPort:
         """Show another program and record it, paused at step 0."""
         if program.path is None and launched is None:
             program = replace(program, setup=remembered(None))
-        self.session.update(program=program, editing=False, device=program.form.device if program.form else "cpu")
+        device = program.form.device if program.form else "cpu"
+        self.session.update(program=program, editing=False, device=device, lesson=None, checkpoint=0)
         self._desk.banner.hide()
         self._desk.recorder.start(program, launched=launched)
 
@@ -105,6 +110,8 @@ class WindowPort:
         try:
             if path.lower().endswith((".py", ".pyw")):
                 self.load(read_program(path))
+            elif path.lower().endswith(LESSON):
+                self.load_lesson(read_lesson(path))
             else:
                 self._show_recording(path)
         except (OSError, ValueError, TraceError) as error:
@@ -118,12 +125,37 @@ class WindowPort:
         self._desk.banner.hide()
         name = Path(path).name
         header = trace.header
-        self.session.update(live="none", actions=(), editing=False, device=header.device)
+        self.session.update(live="none", actions=(), editing=False, device=header.device, lesson=None, checkpoint=0)
         self.session.update(program=Program(header.source, name, saved=header.source))
         self.session.begin(trace)
         if trace.damage:
             damage = trace.damage
             self._desk.banner.tell(lambda words: damage, warn=True)
+
+    # ---- lessons
+
+    def open_lesson(self, ident: str) -> None:
+        """Open one of the lessons that come with gradviz."""
+        found = next((lesson for lesson in shelf() if lesson.id == ident), None)
+        if found is not None:
+            self.load_lesson(found)
+
+    def follow_lesson(self) -> None:
+        """Open the lesson after the one that is open; the list where there is none."""
+        now, known = self.session.view.lesson, shelf()
+        after = next((k + 1 for k, lesson in enumerate(known) if now and lesson.id == now.id), len(known))
+        if after < len(known):
+            self.load_lesson(known[after])
+        else:
+            self.surface("lessons")
+
+    def load_lesson(self, lesson: Lesson) -> None:
+        """Show a lesson at its first checkpoint and record its program and actions."""
+        program = Program(lesson.program, lesson.program_name, saved=lesson.program, setup=remembered(None))
+        self.session.update(program=program, editing=False, device="cpu", left="program", mode=lesson.view)
+        self._desk.banner.hide()
+        self._desk.recorder.start(program, lesson.actions)
+        self.session.update(lesson=lesson, checkpoint=0)
 
     def cannot_open(self, path: str, why: str) -> None:
         """Say that a file cannot be shown."""

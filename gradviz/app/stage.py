@@ -149,5 +149,6 @@ _KEYS = {
     "play": "play.toggle",
     "why": "help.why",
     "palette": "view.palette",
+    "lessons": "lesson.open",
 }
 _PLAIN = {"next": "→", "previous": "←", "play": "Space"}

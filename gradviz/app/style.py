@@ -98,6 +98,8 @@ QToolTip {{ color: {t.text}; background: {t.panel}; border: 1px solid {t.card_bo
 QMainWindow, QWidget#center {{ background: {t.canvas}; }}
 QWidget#bar {{ background: {t.panel}; border-bottom: 1px solid {t.border}; }}
 QWidget#left, QWidget#right {{ background: {t.panel}; }}
+QWidget#lesson {{ background: {t.panel}; border-bottom: 1px solid {t.border}; }}
+QWidget#lesson QTextBrowser {{ background: transparent; }}
 QWidget#line {{ background: {t.border}; }}
 QSplitter::handle {{ background: {t.border}; }}
 QSplitter::handle:hover {{ background: {t.card_border}; }}

@@ -294,7 +294,7 @@ class Toolbar(Panel):
 
     def refresh(self, old: ViewState | None, new: ViewState) -> None:
         words = self.words
-        if differ(old, new, "program", "language"):
+        if differ(old, new, "program", "language", "lesson"):
             self.name.setText(shown_name(new, words))
         if differ(old, new, "language", "playing"):
             self.play.setText(words("ui.toolbar.pause" if new.playing else "ui.toolbar.play"))
@@ -341,8 +341,10 @@ def device_spec(device: Device) -> str:
 
 
 def shown_name(view: ViewState, words: object) -> str:
-    """The program's name for a title: an example's in the language of now, else the file's."""
+    """The name for a title: a lesson's or an example's in the language of now, else the file's."""
     form = view.program.form
+    if view.lesson is not None:
+        return view.lesson.titles[view.language]
     if form is not None and callable(words):
         return str(words(f"ui.example.{form.key}"))
     return view.program.name or "gradviz"

@@ -130,6 +130,6 @@ class Window(QMainWindow):
 
 
 def dropped(event: QDropEvent) -> str | None:
-    """The program or recording that is being dropped; None where it is something else."""
+    """The program, recording or lesson that is being dropped; None where it is something else."""
     paths = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
-    return next((path for path in paths if path.lower().endswith((".py", ".gradviz"))), None)
+    return next((path for path in paths if path.lower().endswith((".py", ".gradviz", ".md"))), None)

@@ -34,11 +34,12 @@ def fill(trace: Trace, step: int, text: str) -> str:
     Raises:
         TemplateError: a template cannot be read, or the recording has no answer.
     """
+    return replaced(text, lambda template: answered(trace, step, template))
 
-    def answer(found: re.Match[str]) -> str:
-        return found[0][0] if found[1] is None else answered(trace, step, found[1])
 
-    return _TEMPLATE.sub(answer, text)
+def replaced(text: str, answer: Callable[[str], str]) -> str:
+    """The text with the answer to each template in its place, and single braces for double ones."""
+    return _TEMPLATE.sub(lambda found: found[0][0] if found[1] is None else answer(found[1]), text)
 
 
 def templates(text: str) -> Iterator[tuple[int, str]]:

@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from gradviz.player.view import Mode
+if TYPE_CHECKING:
+    from gradviz.player.view import Mode
 
 LANGUAGES: tuple[str, ...] = ("en", "zh")
 MODES: tuple[str, ...] = ("both", "forward", "autograd")

@@ -7,6 +7,7 @@ from typing import Literal
 
 from gradviz.player.engine import Game
 from gradviz.player.forms import Seed
+from gradviz.player.lessons import Lesson
 from gradviz.player.program import Program
 from gradviz.player.quiz import Asked, Level, Quiz
 
@@ -65,6 +66,10 @@ class ViewState:
     editing: bool = False
     left: Literal["program", "build", "outline"] = "program"
     """Which panel stands on the left."""
+    lesson: Lesson | None = None
+    """The lesson that is open..."""
+    checkpoint: int = 0
+    """...and which of its checkpoints is told."""
     level: Level = "off"
     """How often a question is asked before a step."""
     quiz: Quiz | None = None
