@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from gradviz.explain.labels import short_node, tensor_label
@@ -25,6 +26,8 @@ class LedgerRow:
     path: str
     amount: float | None
     total: float | None
+    added: Data | None = None
+    after: Data | None = None
 
 
 def ledger(
@@ -47,10 +50,12 @@ def _row(trace: Trace, event: Grad, step: int, element: tuple[int, ...] | None, 
     words = Words(language)
     total = _amount(event.after, element)
     if event.within is None:
-        return LedgerRow(step, None, event.cause, event.text or words(f"ledger.{event.cause}"), "", None, total)
+        source = event.text or words(f"ledger.{event.cause}")
+        return LedgerRow(step, None, event.cause, source, "", None, total, None, event.after)
     source = words("ledger.pass", number=event.within + 1)
     path = path_to(trace, event.within, event.tensor)
-    return LedgerRow(step, event.within, event.cause, source, path, _amount(event.added, element), total)
+    amount = _amount(event.added, element)
+    return LedgerRow(step, event.within, event.cause, source, path, amount, total, event.added, event.after)
 
 
 def _unreached(
@@ -73,8 +78,8 @@ def _unreached(
 def _amount(data: Data | None, element: tuple[int, ...] | None) -> float | None:
     if data is None:
         return None
-    if element is None:
-        return data.norm
+    if element is None:  # the norm that is recorded is that of the finite elements
+        return math.nan if data.nan else math.inf if data.inf else data.norm
     try:
         return float(abs(value) if isinstance(value := to_numpy(data)[element].item(), complex) else value)
     except (NotCaptured, IndexError, ValueError):

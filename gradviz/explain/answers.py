@@ -118,9 +118,29 @@ def _raise(story: Story, ident: int) -> None:
     trace, fault = story.trace, story.trace.faults[ident]
     card = fault_card(trace, ident, story.language)
     story.sentences += [text for text in (card.title, card.fact, card.cause, card.effect) if text]
+    if fault.code == "no_grad_path" and fault.tensor is not None:
+        not_requires(story, fault.tensor)
+    if fault.code == "version_mismatch" and fault.tensor is not None:
+        _alias(story, ident, fault.tensor)
     freed = fault.facts.get("freed_by")
     if isinstance(freed, int) and freed < len(trace.passes):
         story.steps.append(int(trace.pass_step.view[freed]))
     if fault.node is not None:
         story.steps.append(int(trace.node_step.view[fault.node]))
     story.steps.append(int(trace.fault_step.view[ident]))
+
+
+def _alias(story: Story, ident: int, tensor: int) -> None:
+    """The tensor was overwritten through another one on the same memory."""
+    trace = story.trace
+    told, step = trace.tensor(tensor), int(trace.fault_step.view[ident])
+    for op in reversed(trace.ops):
+        if trace.op_step.view[op.id] > step or not op.writes:
+            continue
+        written = trace.tensor(op.inputs[0]) if op.inputs else None
+        if told is None or written is None or written.storage != told.storage or told.storage < 0:
+            continue
+        if written.id != tensor:
+            names = {"alias": tensor_label(trace, written.id), "name": tensor_label(trace, tensor)}
+            story.say("raise.shared", int(trace.op_step.view[op.id]), **names)
+        return

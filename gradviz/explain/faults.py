@@ -6,12 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from gradviz.explain.fault_kinds import fields_of, kind_of
 from gradviz.explain.labels import joined, place, tensor_label
 from gradviz.explain.words import Words
 from gradviz.trace import Trace, shape_text
 from gradviz.trace.events import Fault
 
-FixKind = Literal["retain_graph", "forward_again", "detach", "clone", "zero_first", "gradient_ones", "why"]
+FixKind = Literal["retain_graph", "forward_again", "detach", "clone", "gradient_ones", "why"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +51,15 @@ _FIXES: dict[str, tuple[FixKind, ...]] = {
 def fault_card(trace: Trace, fault_id: int, language: str = "en") -> FaultCard:
     """The card of a fault, in one language."""
     fault, words = trace.faults[fault_id], Words(language)
-    code = fault.code if f"fault.{fault.code}.title" in words else "other"
+    kind = kind_of(trace, fault)
+    code = kind if f"fault.{kind}.title" in words else "other"
     fields = _fields(trace, fault, language)
     fact_key = f"fault.{code}.fact"
     known = _known(words.raw(fact_key) or "", fields)
-    fact = words(fact_key, **fields) if known else words("fault.place", **fields)
+    placed = words("fault.place", **fields) if fault.span is not None else ""
+    fact = words(fact_key, **fields) if known else placed
     cause = words(f"fault.{code}.cause", **fields)
-    fixes = tuple(_fix(trace, fault, kind, words) for kind in _FIXES.get(code, ("why",)))
+    fixes = tuple(_fix(trace, fault, fix, words) for fix in _FIXES.get(fault.code, ("why",)))
     title, effect = words(f"fault.{code}.title", **fields), _effect(trace, fault, words, language)
     return FaultCard(title, fact, cause, effect, fixes, fault.message)
 
@@ -67,7 +70,7 @@ def _known(template: str, fields: dict[str, object]) -> bool:
 
 
 def _fields(trace: Trace, fault: Fault, language: str) -> dict[str, object]:
-    fields: dict[str, object] = {}
+    fields: dict[str, object] = fields_of(trace, fault, language)
     for key, value in fault.facts.items():
         if isinstance(value, list):
             is_names = key == "saved"
@@ -96,6 +99,8 @@ def _effect(trace: Trace, fault: Fault, words: Words, language: str) -> str:
     planned = trace.passes[fault.within].planned
     leaves = [leaf for n in planned if n < len(trace.nodes) and (leaf := trace.nodes[n].leaf) is not None]
     done = {trace.nodes[n].leaf for n in trace.order(fault.within)}
+    done |= {t for t in leaves if any(getattr(trace.events[i], "within", None) == fault.within
+                                      for i in (trace.grads[t].indexes if t in trace.grads else ()))}  # fmt: skip
     names = {
         "done": joined([f"{tensor_label(trace, t)}.grad" for t in leaves if t in done], language),
         "left": joined([f"{tensor_label(trace, t)}.grad" for t in leaves if t not in done], language),

@@ -86,6 +86,9 @@ def value_text(data: Data | None, limit: int = 6) -> str:
     if data is None:
         return "None"
     count = int(np.prod(data.shape, dtype=np.float64))
+    if len(data.parts) == 2 and np.prod(data.parts[1].shape, dtype=np.float64) <= 2 * limit:
+        indices, values = (value_text(part, 2 * limit) for part in data.parts)
+        return f"sparse {shape_text(data.shape)}: indices {indices}, values {values}"
     if count <= limit:
         try:
             return _nested(to_numpy(data))

@@ -11,9 +11,10 @@ from typing import Any
 from gradviz.explain.faults import fault_card
 from gradviz.explain.labels import joined, node_label, place, tensor_label, value_text
 from gradviz.explain.rules import own_rule
+from gradviz.explain.why_grad import FLAGS
 from gradviz.explain.words import Words
 from gradviz.trace import Trace, shape_text
-from gradviz.trace.events import Backward, Data, Fault, Freed, Grad, Node, NodeRan, Op
+from gradviz.trace.events import Backward, Data, Fault, Freed, Grad, Node, NodeRan, Op, Warn
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +91,11 @@ class _Teller:
             return self._inplace(event)
         if not event.inputs and event.outputs and not event.nodes:
             return self._made(event)
-        results = self._results(event)
+        results, inside = self._results(event), self._inside(event)
         if event.nodes:
             names = self.join([trace.nodes[n].name for n in event.nodes])
-            return self.say("op.title", op=event.name, nodes=names), [*results, *self._kept(event)]
-        return self._unrecorded(event), results
+            return self.say("op.title", op=event.name, nodes=names), [*inside, *results, *self._kept(event)]
+        return self._unrecorded(event), [*inside, *results]
 
     def _unrecorded(self, event: Op) -> str:
         if event.untracked is None or f"say.reason.{event.untracked}" not in self.words:
@@ -125,7 +126,9 @@ class _Teller:
     def _inplace(self, event: Op) -> Told:
         trace = self.trace
         names = self.join([tensor_label(trace, t) for t in event.writes[:4]])
-        body = []
+        if event.name in FLAGS:
+            return self._flagged(event, names), []
+        body = self._warned()
         for tensor in event.writes[:2]:
             data, told = trace.at(self.step).value_data(tensor), trace.tensor(tensor, self.step)
             name = tensor_label(trace, tensor)
@@ -138,6 +141,23 @@ class _Teller:
         elif event.untracked is not None:
             body.append(self._unrecorded(event))
         return self.say("op.inplace", op=event.name, names=names), body
+
+    def _flagged(self, event: Op, names: str) -> str:
+        if event.name == "retain_grad":
+            return self.say("op.retain", names=names)
+        told = self.trace.tensor(event.writes[0], self.step)
+        return self.say("op.flag_on" if told is not None and told.requires_grad else "op.flag_off", names=names)
+
+    def _warned(self) -> list[str]:
+        """What gradviz has to say about this step where PyTorch is silent."""
+        found = [e for e in self.trace.events_of(self.step) if isinstance(e, Warn)]
+        return [self.say("op.not_dirty") for e in found if e.code == "data_edit" and e.facts.get("mark_dirty") is False]
+
+    def _inside(self, event: Op) -> list[str]:
+        """The operation ran while a node was running: a checkpoint computes again, a hook or custom backward works."""
+        if event.within_node is None or event.within_node >= len(self.trace.nodes):
+            return []
+        return [self.say("op.within", node=node_label(self.trace, event.within_node))]
 
     def _kept(self, event: Op) -> list[str]:
         said = []
@@ -189,7 +209,7 @@ class _Teller:
         gout = self.join([_brief(d) for d in outputs[:3]])
         key = "node.unchanged" if same else "node.title" if outputs else "node.nothing"
         title = self.say(key, node=node.name, gin=gin, gout=gout)
-        body = [self._rule(node), *self._hooks(event), *self._sent(event, node, same)]
+        body = [self._rule(node), *self._hooks(event), *self._undefined(event), *self._sent(event, node, same)]
         if any(isinstance(e, Freed) and e.node == event.node for e in self.trace.events_of(self.step)):
             body.append(self.say("node.freed"))
         return title, body
@@ -220,13 +240,32 @@ class _Teller:
                 if target is not None and data is not None
             ]
         said = list(dict.fromkeys(said)) + self._summed(event, node)
-        targets = dict.fromkeys(t for t, _ in node.edges if t is not None and t < len(self.trace.nodes))
-        leaves = [self.trace.nodes[t].leaf for t in targets]
-        said += [self.say("node.leaf", leaf=tensor_label(self.trace, t)) for t in leaves[:3] if t is not None]
+        said += self._at_leaves(event, node)
         said += [
             self.say("node.no_one", input=self._input(node, i)) for i, (t, _) in enumerate(node.edges[:4]) if t is None
         ]
         return said
+
+    def _at_leaves(self, event: NodeRan, node: Node) -> list[str]:
+        """What becomes of the gradients that this node sends to leaves: added, caught by `autograd.grad`, dropped."""
+        active = self.trace.passes[event.within]
+        said = []
+        for target in dict.fromkeys(t for t, _ in node.edges[:4] if t is not None and t < len(self.trace.nodes)):
+            leaf = self.trace.nodes[target].leaf
+            if leaf is None:
+                continue
+            wanted = target in active.planned or not active.planned
+            caught = active.call == "grad" and leaf in (active.inputs or ())
+            key = "node.caught" if caught else "node.leaf" if wanted else "node.unwanted"
+            said.append(self.say(key, leaf=tensor_label(self.trace, leaf)))
+        return said
+
+    def _undefined(self, event: NodeRan) -> list[str]:
+        """A node with several results, some of which got no gradient."""
+        if len(event.gin) < 2 or all(d is not None for d in event.gin):
+            return []
+        missing = [str(i) for i, data in enumerate(event.gin) if data is None]
+        return [self.say("node.undefined", numbers=self.join(missing))]
 
     def _summed(self, event: NodeRan, node: Node) -> list[str]:
         """Said when several gradients of this node meet at one input of the next, as those of `e * e` do."""
@@ -254,16 +293,21 @@ class _Teller:
         writes = [e for e in self.trace.events_of(self.step) if isinstance(e, Grad) and e.tensor == leaf]
         if not writes:
             return self.say("accumulate.silent", leaf=name), []
-        written = writes[-1]
+        written = next((e for e in writes if e.cause == "accumulate"), writes[-1])
         texts = {"old": value_text(written.before), "new": value_text(written.added), "sum": value_text(written.after)}
         if written.added is None:
             texts["new"] = texts["sum"]
         kind = "first" if written.before is None else "again"
-        hooks = self._hooks(event)
-        return self.say(f"accumulate.{kind}_title", leaf=name), [
-            *hooks,
-            self.say(f"accumulate.{kind}", leaf=name, **texts),
-        ]
+        body = [*self._hooks(event), self.say(f"accumulate.{kind}", leaf=name, **texts)]
+        for hooked in (e for e in writes if e.cause == "hook"):
+            values = _before_after(hooked.before, hooked.after)
+            body += [
+                self.say("grad.hook", names=f"{name}.grad"),
+                self.say("grad.hook_body", name=f"{name}.grad", **values),
+            ]
+        if written.after is not None and written.after.dtype.startswith("complex"):
+            body.append(self.say("accumulate.complex"))
+        return self.say(f"accumulate.{kind}_title", leaf=name), body
 
     # ---- the rest
 

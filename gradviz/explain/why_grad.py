@@ -6,13 +6,15 @@ import re
 from dataclasses import dataclass, field
 
 from gradviz.explain.accounts import LedgerRow, ledger, way_to
-from gradviz.explain.labels import joined, place, tensor_label, value_text
+from gradviz.explain.labels import joined, node_label, place, tensor_label, value_text
 from gradviz.explain.words import Words
 from gradviz.trace import Trace
 from gradviz.trace import number as number_text
-from gradviz.trace.events import Grad, Op, Tensor
+from gradviz.trace.events import Backward, Data, Grad, NodeRan, Tensor
 
 MOST_ROWS = 6
+FLAGS = frozenset(("requires_grad_", "retain_grad"))
+"""Operations that are written as changes in place and change no value."""
 
 
 @dataclass
@@ -34,6 +36,10 @@ class Story:
         """Why an operation left no node, as part of a sentence."""
         return Words(self.language)(f"say.reason.{untracked}")
 
+    def name(self, tensor: int) -> str:
+        """What a tensor is called."""
+        return tensor_label(self.trace, tensor)
+
     def join(self, items: list[str]) -> str:
         return joined(items, self.language)
 
@@ -48,16 +54,37 @@ def none(story: Story, tensor: int) -> None:
     elif held is not None:
         story.say("none.held", name=name, value=value_text(held))
     elif not told.is_leaf and not told.retains_grad:
-        op = trace.ops[told.op] if told.op is not None else None
-        jumps = (int(trace.op_step.view[op.id]),) if op else ()
-        story.say("none.not_leaf", *jumps, name=name, op=op.name if op else "grad_fn")
-        story.say("none.not_leaf_cure", name=name)
+        _not_leaf(story, told, name)
     elif not told.requires_grad:
         story.say("none.flag", name=name)
     elif late := _late(trace, tensor, step):
         story.say("none.late", *late, step=late[0], used=late[1], name=name)
     else:
         _unreached(story, tensor, name)
+
+
+def _not_leaf(story: Story, told: Tensor, name: str) -> None:
+    """A result of an operation, of a node's run (`autograd.grad` with create_graph), or of a nameless leaf."""
+    trace = story.trace
+    if told.op is not None and told.op < len(trace.ops):
+        op = trace.ops[told.op]
+        story.say("none.not_leaf", int(trace.op_step.view[op.id]), name=name, op=op.name)
+        leaf = next((t for t in op.inputs if _is_nameless_leaf(trace, t)), None)
+        if leaf is not None:
+            made = trace.tensor(leaf)
+            maker = trace.ops[made.op] if made is not None and made.op is not None else None
+            text = sentence(maker.text) if maker is not None else tensor_label(trace, leaf)
+            story.say("none.nameless_leaf", name=name, made=text)
+            return
+    else:
+        node = node_label(trace, told.node) if told.node is not None else "autograd"
+        story.say("none.not_leaf_node", name=name, node=node)
+    story.say("none.not_leaf_cure", name=name)
+
+
+def _is_nameless_leaf(trace: Trace, tensor: int) -> bool:
+    told = trace.tensor(tensor)
+    return told is not None and told.is_leaf and told.requires_grad and trace.name(tensor) is None
 
 
 def _late(trace: Trace, tensor: int, step: int) -> tuple[int, int] | None:
@@ -68,14 +95,10 @@ def _late(trace: Trace, tensor: int, step: int) -> tuple[int, int] | None:
     if not flags or flags[0][1]:
         return None
     on = next((s for s, flag in flags if flag and s <= step), None)
-    uses = [int(trace.op_step.view[op.id]) for op in trace.ops if tensor in op.inputs and not _flags(op)]
+    uses = [int(trace.op_step.view[op.id]) for op in trace.ops if tensor in op.inputs and op.name not in FLAGS]
     before = [s for s in uses if on is not None and s <= on]
     after = [s for s in uses if on is not None and on < s <= step]
     return (on, before[-1]) if on is not None and before and not after else None
-
-
-def _flags(op: Op) -> bool:
-    return op.name in ("requires_grad_", "retain_grad")
 
 
 def _unreached(story: Story, tensor: int, name: str) -> None:
@@ -103,12 +126,39 @@ def _unreached(story: Story, tensor: int, name: str) -> None:
         story.say("none.waiting", int(trace.pass_step.view[last.id]), name=name)
         return
     if last.call == "grad":
-        story.say("none.grad_call", int(trace.pass_step.view[last.id]), name=name)
+        _after_grad_call(story, tensor, name, last)
         return
     if last.inputs is not None and tensor not in last.inputs:
         story.say("none.inputs", int(trace.pass_step.view[last.id]))
         return
     _cut(story, tensor, name, int(trace.pass_step.view[last.id]))
+
+
+def _after_grad_call(story: Story, tensor: int, name: str, last: Backward) -> None:
+    """`autograd.grad` writes no `.grad`; what it returns for a tensor without a path is None, or zeros if asked for."""
+    trace, began = story.trace, int(story.trace.pass_step.view[last.id])
+    story.say("none.grad_call", began, name=name)
+    if tensor not in (last.inputs or ()) or _reaches(trace, last.roots, tensor):
+        return
+    zeros = re.search(r"materialize_grads\s*=\s*True", last.text) is not None
+    raised = any(f.within == last.id for f in trace.faults)
+    if not raised:
+        story.say("none.grad_zeros" if zeros else "none.grad_none", name=name)
+
+
+def _reaches(trace: Trace, roots: tuple[int, ...], tensor: int) -> bool:
+    """Whether edges lead from the roots to the node of a tensor: its AccumulateGrad, or its grad_fn."""
+    told = trace.tensor(tensor)
+    goal = told.node if told is not None else None
+    seen, queue = set(roots), list(roots)
+    for node in queue:
+        if trace.nodes[node].leaf == tensor or node == goal:
+            return True
+        for target, _ in trace.nodes[node].edges:
+            if target is not None and target < len(trace.nodes) and target not in seen:
+                seen.add(target)
+                queue.append(target)
+    return False
 
 
 def _cut(story: Story, tensor: int, name: str, began: int) -> None:
@@ -136,26 +186,69 @@ def number(story: Story, tensor: int) -> None:
     if story.trace.at(story.step).grad_data(tensor) is None:
         story.say("number.none", name=name)
         return
-    element = () if _scalar(story.trace, tensor, story.step) else None
-    if element is not None:
-        rows = ledger(story.trace, tensor, element, story.step, story.language)
     rows = _since_reset(rows)
-    story.say("number.count", count=len(rows))
+    story.say("number.one" if len(rows) == 1 else "number.count", count=len(rows))
     for row in rows[-MOST_ROWS:]:
-        kind = "added" if row.amount is not None else "set"
+        kind = "set" if row.added is None else "added"
         story.say(f"number.{kind}", row.step, step=row.step, source=row.source, path=row.path or name,
-                  amount=_text(row.amount), total=_text(row.total))  # fmt: skip
-    if element is None:
+                  amount=_text(row.added, row.amount), total=_text(row.after, row.total))  # fmt: skip
+    last = next((row for row in reversed(rows) if row.added is not None and row.pass_id is not None), None)
+    if last is not None and last.pass_id is not None:
+        _senders(story, tensor, last.pass_id)
+        _hooks(story, tensor, last.pass_id)
+    if any(_is_long(row.added) or _is_long(row.after) for row in rows):
         story.say("number.norms")
+    told = story.trace.tensor(tensor, story.step)
+    if told is not None and told.dtype.startswith("complex"):
+        story.say("number.complex")
 
 
-def _scalar(trace: Trace, tensor: int, step: int) -> bool:
-    told = trace.tensor(tensor, step)
-    return told is not None and told.shape == ()
+def _is_long(data: Data | None) -> bool:
+    return data is not None and value_text(data).startswith("[…")
 
 
-def _text(value: float | None) -> str:
-    return "None" if value is None else number_text(value)
+def _text(data: Data | None, norm: float | None) -> str:
+    """A small content in full, of a larger one its norm."""
+    if data is None:
+        return "None"
+    return value_text(data) if not _is_long(data) or norm is None else number_text(norm)
+
+
+def _runs_of(trace: Trace, pass_id: int) -> list[tuple[int, NodeRan]]:
+    """Steps and runs of a pass, in order."""
+    mine = (trace.run_pass.view == pass_id).nonzero()[0]
+    runs = [(int(trace.run_step.view[i]), trace.events[int(trace.run_index.view[i])]) for i in mine]
+    return [(step, run) for step, run in runs if isinstance(run, NodeRan)]
+
+
+def _senders(story: Story, tensor: int, pass_id: int) -> None:
+    """Where several gradients met in the leaf: what each node sent."""
+    trace, sent = story.trace, []
+    for step, run in _runs_of(trace, pass_id):
+        for (target, _), data in zip(trace.nodes[run.node].edges, run.gout, strict=False):
+            if target is not None and data is not None and trace.nodes[target].leaf == tensor:
+                sent.append((step, run.node, data))
+    if len(sent) < 2:
+        return
+    for step, node, data in sent[:MOST_ROWS]:
+        op = trace.nodes[node].op
+        text = sentence(trace.ops[op].text) if op is not None and op < len(trace.ops) else ""
+        key = "number.sent" if text else "number.sent_plain"
+        story.say(key, step, node=node_label(trace, node), text=text, amount=value_text(data), name=story.name(tensor))
+
+
+def _hooks(story: Story, tensor: int, pass_id: int) -> None:
+    """Hooks that changed a gradient on the way to the leaf."""
+    trace = story.trace
+    way = set(way_to(trace, trace.passes[pass_id], tensor)[0])
+    for step, run in _runs_of(trace, pass_id):
+        if run.node not in way:
+            continue
+        for before, after in ((run.gin_before, run.gin), (run.gout_before, run.gout)):
+            for old, new in zip(before or (), after, strict=False):
+                if old != new:
+                    story.say("number.hook", step, node=node_label(trace, run.node), step=step,
+                              before=value_text(old), after=value_text(new))  # fmt: skip
 
 
 def _since_reset(rows: list[LedgerRow]) -> list[LedgerRow]:
@@ -168,7 +261,7 @@ def _since_reset(rows: list[LedgerRow]) -> list[LedgerRow]:
 def twice(story: Story, tensor: int) -> None:
     """Contributions since the last reset, and several edges of one pass that end there."""
     trace, name = story.trace, tensor_label(story.trace, tensor)
-    rows = [r for r in _since_reset(ledger(trace, tensor, None, story.step, story.language)) if r.amount is not None]
+    rows = [r for r in _since_reset(ledger(trace, tensor, None, story.step, story.language)) if r.added is not None]
     key = f"twice.{('zero', 'once', 'many')[min(len(rows), 2)]}"
     story.say(key, *(row.step for row in rows[-MOST_ROWS:]), name=name, count=len(rows))
     last = rows[-1].pass_id if rows else None

@@ -74,8 +74,18 @@ def _never(story: Story, node: int, name: str) -> None:
         told = fault or stopped
         at = int(trace.fault_step.view[told.id]) if told else 0
         story.say("when.failed" if fault else "when.stopped", at, name=name, step=at)
-    else:
+        return
+    reached = next((p for p in reversed(trace.passes) if _is_below(trace, p, node)), None)
+    if reached is None:
         story.say("when.never" if trace.passes else "when.no_pass", name=name)
+    else:
+        kind = "caught" if reached.call == "grad" else "inputs" if reached.inputs is not None else "never"
+        story.say(f"when.{kind}", int(trace.pass_step.view[reached.id]), name=name)
+
+
+def _is_below(trace: Trace, began: Backward, node: int) -> bool:
+    """A node that a pass came past: some node of its plan sends to it."""
+    return bool(_senders(trace, node, began))
 
 
 def here(story: Story, node: int) -> None:
@@ -86,7 +96,9 @@ def here(story: Story, node: int) -> None:
         story.say("here.leaf", born, leaf=tensor_label(trace, told.leaf))
         return
     if told.parent is not None:
-        story.say("here.parent", born, parent=node_label(trace, told.parent))
+        made = told.within is not None and trace.passes[told.within].create_graph
+        key = "here.parent" if made else "here.again"
+        story.say(key, born, parent=node_label(trace, told.parent))
     if told.op is None:
         if told.parent is None:
             story.say("here.unseen")
@@ -111,20 +123,44 @@ def memory(story: Story, node: int) -> None:
     if len(freed):
         story.say("memory.freed", int(freed[-1]), name=name, step=int(freed[-1]))
         return
-    total = f"{sum(s.bytes for s in kept):,}"
-    story.say("memory.held", name=name, saved=story.join([s.name for s in kept]), bytes=total)
+    gone = trace.gone_step.view[trace.gone_node.view == node]
+    if len(gone) and gone[0] <= story.step:
+        story.say("memory.gone", int(gone[0]), name=name, step=int(gone[0]))
+        return
+    total = sum(s.bytes for s in kept)
+    key = "memory.held" if total else "memory.shared"
+    story.say(key, name=name, saved=story.join([s.name for s in kept]), bytes=f"{total:,}")
     runs = [s for s in trace.runs(node) if s <= story.step]
     if runs:
         story.say("memory.retained", runs[-1], step=runs[-1])
     else:
         story.say("memory.no_pass")
-    holders = [tensor_label(trace, t) for t in _results(trace, node)]
+    holders = [tensor_label(trace, t) for t in _holders(trace, node, story.step)]
     if holders:
         story.say("memory.holder", names=story.join(holders[:3]))
+    gone = trace.gone_node.view[trace.gone_step.view <= story.step]
+    alive = int((trace.node_step.view <= story.step).sum()) - len(gone)
+    story.say("memory.alive", count=f"{alive:,}")
 
 
-def _results(trace: Trace, node: int) -> list[int]:
-    """Named tensors of which this node is the grad_fn."""
-    op = trace.nodes[node].op
-    made = trace.ops[op].outputs + trace.ops[op].writes if op is not None else ()
-    return [t for t in dict.fromkeys(made) if trace.name(t) and (told := trace.tensor(t)) and told.node == node]
+def _holders(trace: Trace, node: int, step: int) -> list[int]:
+    """Tensors that a name still means at a step and from whose grad_fn edges lead to a node; the nearest first."""
+    above: dict[int, list[int]] = {}
+    for told in trace.nodes:
+        for target, _ in told.edges:
+            if target is not None:
+                above.setdefault(target, []).append(told.id)
+    bound: dict[int, list[int]] = {}
+    for name in trace.names:
+        tensor = trace.named(name, step)
+        held = trace.tensor(tensor, step) if tensor is not None else None
+        if tensor is not None and held is not None and held.node is not None:
+            bound.setdefault(held.node, []).append(tensor)
+    seen, queue, found = {node}, [node], []
+    for at in queue:
+        found += bound.get(at, [])
+        for higher in above.get(at, ()):
+            if higher not in seen:
+                seen.add(higher)
+                queue.append(higher)
+    return list(dict.fromkeys(found))

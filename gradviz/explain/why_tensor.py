@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gradviz.explain.labels import node_label, place, short_node, tensor_label, value_text
-from gradviz.explain.why_grad import Story
+from gradviz.explain.why_grad import FLAGS, Story, sentence
 from gradviz.trace import Trace
-from gradviz.trace.events import Data, Grad, NodeRan, Op, Value
+from gradviz.trace.events import Data, Grad, NodeRan, Op, Tensor, Value
 
 MOST_NAMES = 8
 
@@ -20,6 +20,7 @@ def requires(story: Story, tensor: int) -> None:
         return
     if told.is_leaf or told.node is None:
         story.say("requires.leaf", *_made(trace, told.op), name=name)
+        _flag_on(story, tensor, name)
         return
     chain, leaf = _chain(trace, told.node)
     if leaf is None:
@@ -30,6 +31,19 @@ def requires(story: Story, tensor: int) -> None:
         names = [*names[: MOST_NAMES // 2], "…", *names[-MOST_NAMES // 2 :]]
     steps = [int(trace.node_step.view[n]) for n in (chain[0], chain[-1])]
     story.say("requires.chain", *steps, leaf=tensor_label(trace, leaf), chain=" ← ".join(names))
+
+
+def _flag_on(story: Story, tensor: int, name: str) -> None:
+    """The flag was set on a result: nothing before it is reached."""
+    trace, history = story.trace, story.trace.tensors[tensor]
+    flags = [(s, e) for s, i in zip(history.steps, history.indexes, strict=True)
+             if isinstance(e := trace.events[i], Tensor) and s <= story.step]  # fmt: skip
+    if not flags or flags[0][1].requires_grad or flags[0][1].op is None:
+        return
+    op = trace.ops[flags[0][1].op]
+    on = next((s for s, e in flags if e.requires_grad), None)
+    if op.inputs and on is not None:
+        story.say("requires.late", on, name=name, step=on, op=op.name)
 
 
 def _made(trace: Trace, op: int | None) -> tuple[int, ...]:
@@ -60,6 +74,9 @@ def not_requires(story: Story, tensor: int) -> None:
     if told is not None and told.requires_grad:
         story.say("not_requires.yes", name=name)
         return
+    if (off := _flag_off(story, tensor)) is not None:
+        story.say("not_requires.off", off, name=name, step=off)
+        return
     if told is None or told.op is None or told.op >= len(trace.ops):
         story.say("not_requires.there", name=name)
         return
@@ -70,8 +87,43 @@ def not_requires(story: Story, tensor: int) -> None:
     if op.inputs and op.untracked is not None:
         where = place(trace, op.span, story.language)
         story.say("not_requires.cut", *jumps, name=name, op=op.name, where=where, reason=story.reason(op.untracked))
+        if op.untracked == "no_input_requires_grad":
+            _behind(story, op)
         return
     story.say("not_requires.made", *jumps, name=name, op=op.name)
+
+
+def _flag_off(story: Story, tensor: int) -> int | None:
+    """The step at which the flag of a tensor was last turned off."""
+    trace, history, off, before = story.trace, story.trace.tensors.get(tensor), None, False
+    for step, index in zip(history.steps, history.indexes, strict=True) if history else ():
+        event = trace.events[index]
+        if isinstance(event, Tensor) and step <= story.step:
+            off = step if before and not event.requires_grad else off
+            before = event.requires_grad
+    return off
+
+
+def _behind(story: Story, op: Op) -> None:
+    """Back through the operations to where the way to every leaf was cut, else to the leaves that lack the flag."""
+    trace, seen, queue, plain = story.trace, set(op.inputs), list(op.inputs), []
+    for tensor in queue:
+        told = trace.tensor(tensor, int(trace.op_step.view[op.id]))
+        maker = trace.ops[told.op] if told is not None and told.op is not None and told.op < len(trace.ops) else None
+        if maker is None or not maker.inputs:
+            plain.append(tensor)
+            continue
+        if maker.untracked not in (None, "no_input_requires_grad"):
+            at, where = int(trace.op_step.view[maker.id]), place(trace, maker.span, story.language)
+            reason = story.reason(str(maker.untracked))
+            story.say("not_requires.behind", at, op=maker.name, where=where, reason=reason)
+            return
+        fresh = [t for t in maker.inputs if t not in seen]
+        seen.update(fresh)
+        queue += fresh
+    names = [tensor_label(trace, t) for t in plain[:4]]
+    if names:
+        story.say("not_requires.leaves", names=story.join(names))
 
 
 # ---- NaN and infinity
@@ -90,24 +142,36 @@ def nan(story: Story, tensor: int, node: int | None = None) -> None:
         story.say("nan.clean", name=name)
         return
     story.say("nan.value", name=name, nan=f"{found[0].nan:,}", inf=f"{found[0].inf:,}")
-    _first(story)
+    backward = node is not None or found[0] is not frame.value_data(tensor)
+    _first(story, backward=backward)
 
 
-def _first(story: Story) -> None:
-    trace = story.trace
+def _first(story: Story, *, backward: bool) -> None:
+    """The first operation that made something not finite; where a gradient is asked about, the first node that did,
+    and the first that made NaN of it."""
+    trace, told, infinite = story.trace, False, False
     for index, event in enumerate(trace.events):
         step = trace.step_of_event(index)
         if step > story.step:
             return
-        if isinstance(event, NodeRan) and _bad(event.gout) and not _bad(event.gin):
+        if isinstance(event, NodeRan) and _bad(event.gout):
+            nan = any(d is not None and d.nan for d in event.gout) and not any(
+                d is not None and d.nan for d in event.gin
+            )
+            if not (nan or (not infinite and not _bad(event.gin))):
+                continue
+            key = "nan.then_node" if infinite else "nan.first_node"
             gin = story.join([value_text(d) for d in event.gin])
             gout = story.join([value_text(d) for d in event.gout if d is not None])
-            story.say("nan.first_node", step, node=trace.nodes[event.node].name, step=step, gin=gin, gout=gout)
-            if any(d is not None and d.nan for d in event.gout):
+            story.say(key, step, node=trace.nodes[event.node].name, step=step, gin=gin, gout=gout)
+            infinite = True
+            if nan:
                 story.say("nan.product")
-            return
-        if isinstance(event, Value) and _bad((event.data,)) and _told_of_op(story, step):
-            return
+                return
+        if not told and isinstance(event, Value) and _bad((event.data,)) and _told_of_op(story, step):
+            told = True
+            if not backward:
+                return
 
 
 def _told_of_op(story: Story, step: int) -> bool:
@@ -132,14 +196,27 @@ def _bad(data: tuple[Data | None, ...]) -> bool:
 def changed(story: Story, tensor: int) -> None:
     """Who wrote it last; if nobody, what keeps a parameter from moving."""
     trace, name = story.trace, tensor_label(story.trace, tensor)
-    writers = [op for op in trace.ops if tensor in op.writes and trace.op_step.view[op.id] <= story.step]
+    writers = [op for op in trace.ops
+               if tensor in op.writes and op.name not in FLAGS and trace.op_step.view[op.id] <= story.step]  # fmt: skip
     if writers:
         last, at = writers[-1], int(trace.op_step.view[writers[-1].id])
         value = value_text(trace.at(at).value_data(tensor))
         story.say("changed.last", at, name=name, step=at, op=last.name, value=value)
-        story.say("changed.times", count=len(writers))
+        if len(writers) > 1:
+            story.say("changed.times", count=len(writers))
+        _by_what(story, tensor, name, at)
         return
     story.say("changed.never", name=name)
+    refused = next((f for f in trace.faults if f.tensor == tensor and f.code.endswith("_inplace")
+                    and trace.fault_step.view[f.id] <= story.step), None)  # fmt: skip
+    if refused is not None:
+        at = int(trace.fault_step.view[refused.id])
+        story.say("changed.refused", at, step=at, text=sentence(refused.text))
+        return
+    first = trace.name(tensor)
+    now = trace.named(first, story.step) if first is not None else None
+    if first is not None and now is not None and now != tensor:
+        story.say("changed.rebound", name=first)
     grad, event = trace.at(story.step).grad_data(tensor), trace.at(story.step).grad_event(tensor)
     told = trace.tensor(tensor, story.step)
     if grad is None and told is not None and told.is_leaf and told.requires_grad:
@@ -147,3 +224,13 @@ def changed(story: Story, tensor: int) -> None:
     elif grad is not None and isinstance(event, Grad) and grad.norm == 0 and not grad.nan + grad.inf:
         story.say("changed.grad_zero", name=name)
     story.say("changed.backward")
+
+
+def _by_what(story: Story, tensor: int, name: str, at: int) -> None:
+    """What is remarkable about the last write: the gradient was zero, or autograd was not told of it."""
+    trace = story.trace
+    grad = trace.at(at).grad_data(tensor)
+    if grad is not None and grad.norm == 0 and not grad.nan + grad.inf:
+        story.say("changed.moved", name=name)
+    if any(w.tensor == tensor and w.code == "data_edit" and w.facts.get("mark_dirty") is False for w in trace.warnings):
+        story.say("changed.not_dirty", name=name)

@@ -71,16 +71,24 @@ class Pass:
 
 
 class _Begun:
-    __slots__ = ("before", "event", "gin", "gin_before", "handle", "mid", "retained")
+    __slots__ = ("before", "event", "gin", "gin_before", "gout_before", "handle", "mid", "retained")
 
     def __init__(self, gin: _Datas, event: NodeStarted) -> None:
         self.gin = gin
         self.event = event
         self.gin_before: _Datas | None = None
+        self.gout_before: _Datas | None = None
         self.before: Data | None = None
         self.mid: list[Data | None] | None = None
         self.handle: Any = None
         self.retained: list[Grad] = []
+
+
+def _to_front(hooks: dict[int, Any], ident: int) -> None:
+    """Have a hook called before all others: PyTorch goes by the order in which they came into the dictionary, which
+    `OrderedDict.move_to_end` does not change."""
+    for other in [key for key in hooks if key != ident]:
+        hooks[other] = hooks.pop(other)
 
 
 class Engine:
@@ -287,7 +295,13 @@ class Passes:
                 if is_compiled(node):
                     run.compiled.add(ident)
                 handles.append(node.register_prehook(partial(self._pre, run, tag)))
-                handles.append(node.register_hook(partial(self._post, run, tag)))
+                last = node.register_hook(partial(self._post, run, tag))
+                handles.append(last)
+                hooks = last.hooks_dict_ref()
+                if hooks is not None and len(hooks) > 1:  # the program's own hooks may change what the node returned
+                    first = node.register_hook(partial(self._returned, run, tag))
+                    _to_front(hooks, first.id)
+                    handles.append(first)
         except Exception:
             for handle in handles:
                 handle.remove()
@@ -323,9 +337,23 @@ class Passes:
                 journal.write(event)
         if isinstance(error, Exception):
             self.core.faults.tell(error, run.site, run=run, tag=run.failing)
-        for begun in run.begun.values():
+        for ident, begun in run.begun.items():
             if begun.event in journal.begun:
                 journal.begun.remove(begun.event)
+            if begun.mid:  # a hook raised after the gradient had been added
+                self._added(run, run.tags[ident], begun)
+
+    def _added(self, run: Pass, tag: Tag, begun: _Begun) -> None:
+        leaf = tag.leaf
+        tensor = leaf.ref() if leaf is not None else None
+        if leaf is None or tensor is None or not begun.mid:
+            return
+        after, final = begun.mid[0], None if tensor.grad is None else self.core.snapshots.gradient(tensor.grad)
+        leaf.grad, leaf.grad_known = final, True
+        trailing = self.core.journal.trailing
+        trailing(Grad(leaf.id, "accumulate", begun.before, begun.gin[0], after, run.id, tag.id))
+        if final != after:
+            trailing(Grad(leaf.id, "hook", after, None, final, run.id, tag.id))
 
     def _results(self, run: Pass, result: Any, frame: Any) -> None:
         """Tell of the tensors that `grad` gives back."""
@@ -405,7 +433,7 @@ class Passes:
                 core.fail("a gradient before its hooks", error)
 
         begun.handle = tensor.register_post_accumulate_grad_hook(look)
-        tensor._post_accumulate_grad_hooks.move_to_end(begun.handle.id, last=False)
+        _to_front(tensor._post_accumulate_grad_hooks, begun.handle.id)
 
     def _before_hooks(self, run: Pass, tag: Tag, gin: _Datas) -> _Datas | None:
         """What arrived, where a hook changed it. With one contribution that is the contribution itself."""
@@ -441,6 +469,18 @@ class Passes:
         for event in batch:
             core.journal.write(event)
 
+    def _returned(self, run: Pass, tag: Tag, grads: Any, _incoming: Any) -> None:
+        """What a node returned, before the first of the program's hooks."""
+        begun = run.begun.get(tag.id)
+        if run.task != task_id() or begun is None or not self.core.active:
+            return
+        try:
+            with Off(), self.core.journal.lock:
+                gradient = self.core.snapshots.gradient
+                begun.gout_before = tuple([None if g is None else gradient(g) for g in grads])
+        except Exception as error:
+            self.core.fail(f"after {tag.name}", error)
+
     def _post(self, run: Pass, tag: Tag, grads: Any, _incoming: Any) -> None:
         if run.task != task_id():
             return
@@ -471,7 +511,8 @@ class Passes:
             waiting.pop()
         elif waiting:
             waiting[:] = [event for event in waiting if event is not begun.event]
-        journal.ran(NodeRan(run.id, tag.id, begun.gin, fit(gout), begun.gin_before, None, core.thread()))
+        returned = begun.gout_before if begun.gout_before != gout else None
+        journal.ran(NodeRan(run.id, tag.id, begun.gin, fit(gout), begun.gin_before, returned, core.thread()))
         now = max([badness(d) for d in gout], default=0)
         if now:
             before = max([badness(d) for d in begun.gin], default=0)

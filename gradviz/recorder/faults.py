@@ -144,7 +144,8 @@ class Faults:
         if code == "unused_input" and run is not None:
             return self._unused(run)
         if code in ("leaf_inplace", "leaf_view_inplace", "flag_change", "inference_tensor") and inputs:
-            entry = next((e for e in inputs if e.requires_grad), inputs[0])
+            wanted = (e for e in inputs if (e.version is None if code == "inference_tensor" else e.requires_grad))
+            entry = next(wanted, inputs[0])
             return {"name": _name(entry), "shape": list(entry.shape), "is_leaf": entry.is_leaf}, entry
         if code in ("non_scalar_root", "no_grad_path", "grad_shape"):
             return self._roots(message)

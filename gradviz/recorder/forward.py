@@ -356,6 +356,9 @@ class Forward:
         cause = "zero" if name.endswith("zero_") else "edit"
         events: list[Event] = []
         seen: set[int] = set()
+        running = core.where()[1]
+        if running is not None and running.leaf is not None:
+            seen.add(running.leaf.id)  # a hook after the addition: the pass tells of both when the node is done
         for tensor, entry in written:
             pairs = [(entry, tensor), *core.tensors.aliases(entry)]
             for alias, holder in pairs:
