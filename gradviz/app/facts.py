@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gradviz.app.queuerows import queue_rows
 from gradviz.app.rows import Entry, Formula, Head, Note, Numbers, Pair, Row, Swatch, Title
 from gradviz.explain import Words, fault_card, ledger, node_label, numbers, rule, tensor_label
 from gradviz.player.view import ViewState
@@ -59,7 +60,7 @@ class Facts:
     def rows(self) -> list[Row]:
         """What the view selects, else what its step is about; the leaves' gradients below."""
         key = self.view.selection or key_of_step(self.trace, self.frame.step)
-        return [*self.about(key), *self.leaves()]
+        return [*self.about(key), *queue_rows(self.frame, self.view.language), *self.leaves()]
 
     def about(self, key: str | None) -> list[Row]:
         """The rows for a key; a legend where it means nothing here."""

@@ -88,7 +88,7 @@ def ready_queue(trace: Trace, step: int, most: int = 200) -> ReadyQueue | None:
     arrived = np.bincount(plan.target[done[plan.source]], minlength=len(plan.nodes)) + plan.seeds
     fault = next((f for f in trace.faults if f.within == began.id and trace.fault_step.view[f.id] <= step), None)
     free = np.flatnonzero(~done & (arrived >= plan.total)) if fault is None else np.zeros(0, np.int64)
-    free = free[np.lexsort((free, plan.sequence[free]))]
+    free = free[np.lexsort((free, -plan.sequence[free]))]
     event = trace.event_at(step)
     return ReadyQueue(
         began.id,

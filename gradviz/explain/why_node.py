@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gradviz.explain.labels import node_label, place, tensor_label
+from gradviz.explain.readyqueue import ready_queue
 from gradviz.explain.why_grad import Story, sentence
 from gradviz.trace import Trace
 from gradviz.trace.events import Backward, NodeRan
@@ -62,8 +63,12 @@ def _waiting(story: Story, node: int, name: str, active: Backward) -> None:
         shown = names if len(names) <= 4 else [*names[:3], "…"]
         story.say("when.waits", name=name, count=len(senders) - len(missing), total=len(senders),
                   missing=story.join(shown))  # fmt: skip
-    else:
-        story.say("when.ready", name=name, total=max(1, len(senders)))
+    elif fault is None:
+        queue = ready_queue(trace, step)
+        first = queue.ready[0] if queue is not None and queue.ready else node
+        key = "when.next" if first == node else "when.behind"
+        story.say(key, name=name, total=max(1, len(senders)), first=node_label(trace, first))
+        story.say("when.order")
 
 
 def _never(story: Story, node: int, name: str) -> None:
