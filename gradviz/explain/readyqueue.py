@@ -1,9 +1,9 @@
 """The engine's ready queue at a step inside a backward pass, from the recording alone.
 
-The rule is that of PyTorch's engine (torch/csrc/autograd/engine.cpp): a node waits for one gradient for each edge of the
-pass that ends in it, a root for its seed as well; when the last has come it goes into a priority queue, from which the
-highest sequence number is taken first. AccumulateGrad carries the largest number there is. Which of two equal ones goes
-first depends on the shape of the engine's heap: there the planned order of the recording decides.
+The rule is that of PyTorch's engine (torch/csrc/autograd/engine.cpp): a node waits for one gradient for each edge of
+the pass that ends in it, a root for its seed as well; when the last has come it goes into a priority queue, from which
+the highest sequence number is taken first. AccumulateGrad carries the largest number there is. Which of two equal ones
+goes first depends on the shape of the engine's heap: there the planned order of the recording decides.
 """
 
 from __future__ import annotations
