@@ -8,10 +8,11 @@ from typing import Any, Protocol
 
 from gradviz.explain.questions import kinds_at
 from gradviz.player.engine import pass_for
+from gradviz.player.experiments import experiments
 from gradviz.player.lesson_tell import place
 from gradviz.player.lines import Leaf, acts, backward_line, forward_source, none_line, typed_error, zero_line
 from gradviz.player.navigate import next_line, previous_line
-from gradviz.player.program import saved_as, script
+from gradviz.player.program import Program, edited, saved_as, script
 from gradviz.player.quiz import LEVELS
 from gradviz.player.view import SPEEDS, go
 from gradviz.session import Session
@@ -23,6 +24,9 @@ class Port(Protocol):
 
     def run_program(self, actions: tuple[str, ...] = ()) -> None:
         """Record the program anew, then send these lines."""
+
+    def rerun(self, program: Program, actions: tuple[str, ...] = ()) -> None:
+        """Take another program and record it, then send these lines."""
 
     def stop(self) -> None:
         """End the running program within a second."""
@@ -153,7 +157,15 @@ def _forward(session: Session) -> str | None:
 def _undo(session: Session) -> str | None:
     if session.view.live in ("starting", "running"):
         return "ui.reason.running"
-    return None if session.view.actions else "ui.reason.no_action"
+    return None if session.view.actions or session.view.experiment else "ui.reason.no_action"
+
+
+def _breakable(session: Session) -> str | None:
+    if session.view.live in ("starting", "running"):
+        return "ui.reason.running"
+    if session.view.experiment is not None or experiments(session.trace, session.view.program.text):
+        return None
+    return "ui.reason.no_experiment"
 
 
 def _recorded(session: Session) -> str | None:
@@ -349,6 +361,11 @@ def _save_session(session: Session, port: Port, argument: str) -> None:
 
 
 def _undo_action(session: Session, port: Port, argument: str) -> None:
+    broken = session.view.experiment
+    if broken is not None:
+        session.update(experiment=None)
+        port.rerun(broken.program, broken.actions)
+        return
     port.run_program(session.view.actions[:-1])
 
 
@@ -419,6 +436,15 @@ def _close_lesson(session: Session, port: Port, argument: str) -> None:
     session.update(lesson=None, checkpoint=0)
 
 
+def _break(session: Session, port: Port, argument: str) -> None:
+    """Run the experiment of that kind; without one, show which there are."""
+    if not argument:
+        port.surface("break")
+    elif (broken := session.break_it(argument)) is not None:
+        port.rerun(edited(broken.program, broken.experiment.text), broken.actions)
+        session.update(experiment=broken)
+
+
 def _surface(what: str) -> Run:
     return lambda session, port, argument: port.surface(what)
 
@@ -465,6 +491,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("quiz.reveal", _reveal, "teach", when=_stands),
     Action("quiz.skip", _skip, "teach", when=_stands),
     Action("engine.play", _engine, "teach", ("Ctrl+Shift+G",), icon="engine", when=_has_pass, checked=_is_engine),
+    Action("break.it", _break, "teach", ("Ctrl+Shift+X",), icon="break", when=_breakable, asks=True),
     Action("view.both", _mode("both"), "view", ("Ctrl+1",), checked=lambda s: s.view.mode == "both"),
     Action("view.forward", _mode("forward"), "view", ("Ctrl+2",), checked=lambda s: s.view.mode == "forward"),
     Action("view.autograd", _mode("autograd"), "view", ("Ctrl+3",), checked=lambda s: s.view.mode == "autograd"),

@@ -8,7 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from gradviz.explain.questions import Question, kinds_at, question
+from gradviz.player.compare import Comparison, compare
 from gradviz.player.engine import Game, PlayedFrame, is_over
+from gradviz.player.experiments import Broken, experiments
 from gradviz.player.lines import Leaf, Root, default_root, leaves
 from gradviz.player.query import Hits, find
 from gradviz.player.quiz import Asked, Quiz, pick
@@ -28,6 +30,8 @@ class Session:
     def __init__(self, view: ViewState | None = None) -> None:
         self.trace = Trace()
         self.view = view or ViewState()
+        self.unbroken: Trace | None = None
+        """The recording that an experiment is compared with."""
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> Callable[[], None]:
@@ -48,6 +52,8 @@ class Session:
                 self.__dict__.pop("frame", None)
             if (old.quiz, old.language) != (view.quiz, view.language):
                 self.__dict__.pop("question", None)
+            if (old.live, old.experiment) != (view.live, view.experiment):
+                self.__dict__.pop("comparison", None)
             if (old.step, old.search) != (view.step, view.search):
                 self.__dict__.pop("hits", None)
             for listener in tuple(self._listeners):
@@ -172,14 +178,41 @@ class Session:
             if is_over(self.trace, game):
                 self.update(step=self.trace.pass_end[game.within])
 
+    # ---- break it
+
+    def break_it(self, kind: str) -> Broken | None:
+        """What to run for an experiment on the program of now; None where it has nothing for it. An experiment on a
+        broken program begins at the unbroken one."""
+        now = self.view.experiment
+        trace = self.unbroken if now and self.unbroken else self.trace
+        program, actions = (now.program, now.actions) if now else (self.view.program, self.view.actions)
+        chosen = next((e for e in experiments(trace, program.text) if e.kind == kind), None)
+        if chosen is None:
+            return None
+        self.unbroken = trace
+        return Broken(chosen, program, actions)
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        """What the experiment changed, once its run is over; None before, and where there is none."""
+        broken = self.view.experiment
+        if broken is None or self.unbroken is None or self.view.live in ("starting", "running"):
+            return None
+        if not self.trace.events or self.trace.header.source != broken.experiment.text:
+            return None
+        return compare(self.unbroken, self.trace, broken.experiment.line, broken.experiment.was)
+
     def _forget(self) -> None:
         """The recording is another or has grown: what was worked out from it holds no more."""
-        for name in ("frame", "hits", "root", "leaves", "question"):
+        for name in ("frame", "hits", "root", "leaves", "question", "comparison"):
             self.__dict__.pop(name, None)
 
 
 def _coherent(old: ViewState, new: ViewState) -> ViewState:
-    """A question goes when somebody moves on under it, and so does a played pass."""
+    """A question goes when somebody moves on under it, and so does a played pass; an experiment goes with
+    its program."""
+    if new.experiment is not None and new.program.text != new.experiment.experiment.text:
+        new = replace(new, experiment=None)  # another program
     if old.step == new.step:
         return new
     quiz = None if new.quiz is old.quiz else new.quiz

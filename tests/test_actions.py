@@ -11,7 +11,7 @@ from gradviz.actions import ACTIONS, BY_ID, MENUS, trigger
 from gradviz.assets import path as asset
 from gradviz.explain import LANGUAGES, Words
 from gradviz.player.forms import OneLayer, Seed
-from gradviz.player.program import from_form
+from gradviz.player.program import Program, from_form
 from gradviz.player.view import ViewState
 from gradviz.session import Session
 from gradviz.trace import Trace, open_trace
@@ -56,6 +56,9 @@ class Noted:
     def __init__(self, answer: str | None = None) -> None:
         self.calls: list[tuple[object, ...]] = []
         self.answer = answer
+
+    def rerun(self, program: Program, actions: tuple[str, ...] = ()) -> None:
+        self.calls.append(("rerun", program.text, actions))
 
     def run_program(self, actions: tuple[str, ...] = ()) -> None:
         self.calls.append(("run", actions))

@@ -11,6 +11,7 @@ from PySide6.QtCore import QElapsedTimer, QObject, Qt, QTimer
 from PySide6.QtWidgets import QApplication, QSplitter, QVBoxLayout, QWidget
 
 from gradviz.app.banner import Banner
+from gradviz.app.breakpanel import BreakList, BreakPanel
 from gradviz.app.commands import Commands
 from gradviz.app.enginepanel import EnginePanel
 from gradviz.app.inspector import Inspector
@@ -79,6 +80,7 @@ class Desk(QObject):
         self.lesson = LessonPanel(self.commands)
         self.inspector = Inspector(self.session)
         self.engine = EnginePanel(self.session)
+        self.broken = BreakPanel(self.commands)
         self.timeline = Timeline(self.session)
         self.layouts = Layouts(self.session, self.canvas, self)
         self.palette = Palette(self.commands, window)
@@ -86,6 +88,7 @@ class Desk(QObject):
         self.answer = Answer(window)
         self.setup = SetupPage(self.port, window)
         self.lessons = LessonList(self.commands, self.store, window)
+        self.breaks = BreakList(self.commands, window)
         self._put_together()
         self._connect()
         self._clock = QTimer(self, interval=TICK_MS)
@@ -108,6 +111,7 @@ class Desk(QObject):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.lesson)
+        column.addWidget(self.broken)
         column.addWidget(self.inspector, 1)
         column.addWidget(self.engine, 1)
         for panel, share in ((self.left, 0), (self.stage, 1), (right, 0)):
@@ -144,6 +148,7 @@ class Desk(QObject):
         self.toolbar.device.connect(self._device)
         self.stage.error.fix.connect(self._fix)
         self.stage.welcome.close_button.clicked.connect(lambda: self.keep(replace(self.store.settings, greeted=True)))
+        self.breaks.chosen.connect(lambda kind: self.commands.trigger("break.it", kind))
         self.answer.went.connect(lambda step: self.session.show(go(self.session.view, step)))
 
     def _restore_shape(self) -> None:
@@ -186,6 +191,7 @@ class Desk(QObject):
             "palette": self.palette.open,
             "keys": self.keys.open,
             "why": self._why,
+            "break": self.breaks.open,
             "fit": self._fit,
             "fold_all": lambda: self._fold(True),
             "unfold_all": lambda: self._fold(False),

@@ -71,9 +71,7 @@ class StatusText(Panel):
         return self.label.text()
 
     def refresh(self, old: ViewState | None, new: ViewState) -> None:
-        if not differ(
-            old, new, "live", "events", "revision", "language", "step", "editing", "program", "quiz", "engine"
-        ):
+        if not differ(old, new, *_FIELDS):
             return
         self.label.setText(self._state() if self._left else self._counts())
         self.label.setAccessibleName(self.label.text())

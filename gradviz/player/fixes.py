@@ -129,7 +129,7 @@ def with_argument(text: str, line: int, argument: str) -> str:
         return text
     given = next((k for k in call.keywords if k.arg == name), None)
     if given is not None:
-        return _spliced(text, given.value, given.value, argument.partition("=")[2])
+        return spliced(text, given.value, given.value, argument.partition("=")[2])
     closing = _offset(text, call.end_lineno, call.end_col_offset) - 1
     inside = text[:closing].rstrip()
     between = "" if inside.endswith("(") else " " if inside.endswith(",") else ", "
@@ -161,7 +161,8 @@ def _backward_call(text: str, line: int) -> ast.Call | None:
     return None
 
 
-def _spliced(text: str, first: ast.expr, last: ast.expr, new: str) -> str:
+def spliced(text: str, first: ast.expr | ast.stmt, last: ast.expr | ast.stmt, new: str) -> str:
+    """The text with something else in place of two parts of it and of all that stands between them."""
     start = _offset(text, first.lineno, first.col_offset)
     end = _offset(text, last.end_lineno, last.end_col_offset)
     return text[:start] + new + text[end:]

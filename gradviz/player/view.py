@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from gradviz.player.engine import Game
+from gradviz.player.experiments import Broken
 from gradviz.player.forms import Seed
 from gradviz.player.lessons import Lesson
 from gradviz.player.program import Program
@@ -79,6 +80,8 @@ class ViewState:
 
     engine: Game | None = None
     """The pass that a person plays the engine of."""
+    experiment: Broken | None = None
+    """The program was broken on purpose; what it was before is in there."""
 
     @property
     def hides(self) -> bool:

@@ -1,0 +1,161 @@
+"""What an experiment changed: a broken run beside the unbroken one, and the first step at which they differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from gradviz.trace import NotCaptured, Trace, to_numpy
+from gradviz.trace.codec import AnyItem
+from gradviz.trace.events import Backward, Data, Fault, Grad, NodeRan, Op, Value
+
+MOST_STEPS = 4000
+"""Of longer recordings this much is compared step by step."""
+MOST_ROWS = 8
+What = Literal["fault", "grad", "value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that is not as it was. For a fault `old` and `new` are the faults, else what was held at the end."""
+
+    what: What
+    name: str
+    old: Data | Fault | None
+    new: Data | Fault | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`step` is the first step of the broken run that is not as it was, the changed line's own left out; None: none."""
+
+    changes: tuple[Change, ...]
+    step: int | None
+
+
+def compare(old: Trace, new: Trace, line: int, was: int | None = None) -> Comparison:
+    """Compare two runs of one program, of which the second has something else on a line: in place of the line `was` of
+    the first, or beside all that was there."""
+    changes = [*_faults(old, new), *_held(old, new)]
+    return Comparison(tuple(changes[:MOST_ROWS]), _first(old, new, line, was))
+
+
+def _faults(old: Trace, new: Trace) -> list[Change]:
+    mine, theirs = _uncaught(new), _uncaught(old)
+    if (mine is None) == (theirs is None) and (mine is None or theirs is None or mine.message == theirs.message):
+        return []
+    return [Change("fault", "", theirs, mine)]
+
+
+def _uncaught(trace: Trace) -> Fault | None:
+    return next((fault for fault in trace.faults if not fault.caught), None)
+
+
+def _held(old: Trace, new: Trace) -> list[Change]:
+    """Gradients of all named tensors, then values, where they differ at the end."""
+    names = [n for n in dict.fromkeys([*old.names, *new.names]) if not _inner(old, n)]
+    pairs = [(n, old.named(n) if n in old.names else None, new.named(n) if n in new.names else None) for n in names]
+    one, other = old.at(old.steps), new.at(new.steps)
+    found: list[Change] = []
+    for what in ("grad", "value"):
+        for name, here, there in pairs:
+            get = "grad_data" if what == "grad" else "value_data"
+            before = getattr(one, get)(here) if here is not None else None
+            after = getattr(other, get)(there) if there is not None else None
+            if not same(before, after) and there is not None:
+                found.append(Change("grad" if what == "grad" else "value", name, before, after))
+    return found
+
+
+def _inner(trace: Trace, name: str) -> bool:
+    """A second name of something that has a longer one: "weight" of a "model.0.weight"."""
+    return any(other.endswith(f".{name}") for other in trace.names)
+
+
+def same(one: Data | None, other: Data | None) -> bool:
+    """The same content, as far as it was recorded."""
+    if one is None or other is None:
+        return one is other
+    if one.raw is not None and other.raw is not None:
+        return one.raw == other.raw and one.shape == other.shape
+    return (one.shape, one.norm, one.mean, one.nan, one.inf) == (
+        other.shape,
+        other.norm,
+        other.mean,
+        other.nan,
+        other.inf,
+    )
+
+
+# ---- step by step
+
+
+def _first(old: Trace, new: Trace, line: int, was: int | None) -> int | None:
+    ours = [s for s in range(1, min(new.steps, MOST_STEPS) + 1) if not _on(new, s, line)]
+    theirs = [s for s in range(1, min(old.steps, MOST_STEPS) + 1) if was is None or not _on(old, s, was)]
+    for i, j in zip(theirs, ours, strict=False):
+        if _sign(old, i) != _sign(new, j) or not _alike(old, i, new, j):
+            return j
+    if len(theirs) == len(ours):
+        return None
+    return ours[len(theirs)] if len(ours) > len(theirs) else new.steps
+
+
+def _on(trace: Trace, step: int, line: int) -> bool:
+    """The step is the changed line itself: its own operation, not what the engine does for it."""
+    event = trace.event_at(step)
+    span = event.span if isinstance(event, Op | Grad) else None
+    return span is not None and span[1] == line and trace.cell_of(span[0]) == 0
+
+
+def _sign(trace: Trace, step: int) -> tuple[str, str]:
+    """What kind of thing happens: steps of two runs that have the same sign are compared."""
+    event = trace.event_at(step)
+    if isinstance(event, Op):
+        return "op", event.name
+    if isinstance(event, NodeRan):
+        node = trace.nodes[event.node]
+        return "ran", node.name + ("" if node.leaf is None else f" {trace.name(node.leaf)}")
+    if isinstance(event, Grad):
+        return event.cause, str(trace.name(event.tensor))
+    if isinstance(event, Fault):
+        return "fault", event.type
+    return ("seed", "") if isinstance(event, Backward) else ("", "")
+
+
+def _alike(old: Trace, i: int, new: Trace, j: int) -> bool:
+    """Two steps hold the same numbers."""
+    one, other = _numbers(old, i), _numbers(new, j)
+    return len(one) == len(other) and all(same(a, b) for a, b in zip(one, other, strict=True))
+
+
+def _numbers(trace: Trace, step: int) -> list[Data | None]:
+    found: list[Data | None] = []
+    ran = isinstance(trace.event_at(step), NodeRan)
+    for event in trace.events_of(step):
+        # What an optimizer writes right after a pass belongs to its last step, and is no work of that node.
+        found += [] if ran and isinstance(event, Value) else _of(event)
+    return found
+
+
+def _of(event: AnyItem) -> list[Data | None]:
+    if isinstance(event, NodeRan):
+        return [*event.gin, *event.gout]
+    if isinstance(event, Grad):
+        return [event.after]
+    if isinstance(event, Value):
+        return [event.data]
+    return [*event.seeds] if isinstance(event, Backward) else []
+
+
+def difference(change: Change) -> float | None:
+    """The largest difference of any element, where both are known and have one shape."""
+    if not isinstance(change.old, Data) or not isinstance(change.new, Data) or change.old.shape != change.new.shape:
+        return None
+    try:
+        one, other = to_numpy(change.old), to_numpy(change.new)
+    except NotCaptured:
+        return None
+    return float(np.max(np.abs(one.astype(np.float64) - other.astype(np.float64)), initial=0.0))
