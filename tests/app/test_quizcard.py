@@ -25,6 +25,7 @@ def texts(widget: QuizCard) -> str:
 
 def test_digits_choose_enter_reveals_and_goes_on(shown: Window, card: QuizCard, qtbot: QtBot) -> None:
     session = shown.session
+    shown.desk.canvas.setFocus()
     session.update(step=8)
     assert session.ask(9, "node_value")
     asked = session.question
