@@ -60,7 +60,9 @@ class Facts:
     def rows(self) -> list[Row]:
         """What the view selects, else what its step is about; the leaves' gradients below."""
         key = self.view.selection or key_of_step(self.trace, self.frame.step)
-        return [*self.about(key), *queue_rows(self.frame, self.view.language), *self.leaves()]
+        # Who is next is what a person who is asked, or who is the engine, has to say.
+        queue = [] if self.view.hides else queue_rows(self.frame, self.view.language)
+        return [*self.about(key), *queue, *self.leaves()]
 
     def about(self, key: str | None) -> list[Row]:
         """The rows for a key; a legend where it means nothing here."""
