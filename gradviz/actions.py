@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from gradviz.explain.questions import kinds_at
 from gradviz.player.engine import pass_for
 from gradviz.player.experiments import experiments
+from gradviz.player.lesson_steps import tensor_named
 from gradviz.player.lesson_tell import place
 from gradviz.player.lines import Leaf, acts, backward_line, forward_source, none_line, typed_error, zero_line
 from gradviz.player.navigate import next_line, previous_line
@@ -426,7 +427,7 @@ def _here(session: Session, port: Port, argument: str) -> None:
     step = place(trace, point) if point else None
     if point is None or step is None:
         return
-    tensor = trace.named(point.select, step) if point.select else None
+    tensor = tensor_named(trace, point.select, step) if point.select else None
     chosen = None if tensor is None else f"tensor:{tensor}"
     view = replace(session.view, playing=False, following=False, selection=chosen, mode=point.view or session.view.mode)
     session.show(go(view, step, animate=argument == "animate"))

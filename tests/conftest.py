@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from gradviz.trace import Trace
+from tests.lesson_runs import record_lessons
+
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.pop("GRADVIZ", None)
 
@@ -46,3 +49,16 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, programs: Path) -> Callab
         return made[name]
 
     return record
+
+
+@pytest.fixture(scope="session")
+def lesson_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Trace]:
+    """Recording of a lesson's program and actions by the lesson's id."""
+    runs: dict[str, Trace] = {}
+
+    def run(ident: str) -> Trace:
+        if not runs:
+            runs.update(record_lessons(tmp_path_factory.mktemp("lessons")))
+        return runs[ident]
+
+    return run

@@ -3,7 +3,7 @@ made up, and the program raises what the lesson says it raises."""
 
 from __future__ import annotations
 
-from gradviz.player.lesson_steps import SelectorError, step_of
+from gradviz.player.lesson_steps import SelectorError, step_of, tensor_named
 from gradviz.player.lesson_values import TemplateError, answered, given_numbers, templates, typed_numbers
 from gradviz.player.lessons import Checkpoint, Lesson, Problem, Words
 from gradviz.trace import Trace
@@ -38,7 +38,7 @@ def _ends(lesson: Lesson, trace: Trace) -> list[Problem]:
 
 
 def _selection(checkpoint: Checkpoint, trace: Trace, step: int) -> list[Problem]:
-    if checkpoint.select and trace.named(checkpoint.select, step) is None:
+    if checkpoint.select and tensor_named(trace, checkpoint.select, step) is None:
         return [Problem(checkpoint.line, f"No tensor is called {checkpoint.select} at “{checkpoint.selector}”.")]
     return []
 

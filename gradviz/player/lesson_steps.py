@@ -38,6 +38,15 @@ def step_of(trace: Trace, selector: str) -> int:
     return _resolve(trace, text, text, whole)
 
 
+def tensor_named(trace: Trace, name: str, step: int) -> int | None:
+    """The tensor that a name means at a step, also where it got that name only later, as `model.weight` does."""
+    found = trace.named(name, step)
+    if found is not None:
+        return found
+    later = [t for t, names in trace.names_of.items() if name in names and trace.tensor(t, step) is not None]
+    return later[0] if len(later) == 1 else None
+
+
 def _resolve(trace: Trace, text: str, selector: str, within: Steps) -> int:
     if text == "end":
         return within.stop - 1
@@ -201,10 +210,10 @@ def _faults(trace: Trace, argument: str | None, within: Steps) -> Iterator[int]:
 
 
 def _writes(trace: Trace, argument: str | None, within: Steps) -> Iterator[int]:
-    """Operations that changed a tensor of this name in place."""
+    """Operations that changed what a tensor of this name holds; setting a flag is none."""
     for op, step in zip(trace.ops, trace.op_step.view, strict=True):
         named = {name for tensor in op.writes for name in trace.names_of.get(tensor, ())}
-        if int(step) in within and named and (argument is None or argument in named):
+        if int(step) in within and named and op.name != "requires_grad_" and (argument is None or argument in named):
             yield int(step)
 
 

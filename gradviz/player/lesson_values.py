@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradviz.player.lesson_steps import SelectorError, step_of
+from gradviz.player.lesson_steps import SelectorError, step_of, tensor_named
 from gradviz.trace import Frame, NotCaptured, Trace, number, shape_text, to_numpy
 from gradviz.trace.events import Data, Fault, Grad, Node, NodeRan, Op, Tensor
 
@@ -107,7 +107,7 @@ def _tensor(frame: Frame, name: str) -> Tensor:
     """
     if not name:
         raise TemplateError("the name of a tensor is missing.")
-    ident = frame.trace.named(name, frame.step)
+    ident = tensor_named(frame.trace, name, frame.step)
     told = frame.trace.tensor(ident, frame.step) if ident is not None else None
     if told is None:
         raise TemplateError(f"no tensor is called {name} at step {frame.step}.")
@@ -188,10 +188,13 @@ def _node(frame: Frame, name: str, index: str) -> str:
 
 
 def _saved(frame: Frame, name: str, index: str) -> str:
-    """What a node keeps, tensors by their own names where they have one."""
+    """What a node keeps, or the nodes that this step's operation left: tensors by their names where they have one."""
+    event = frame.event
+    made = [frame.trace.nodes[n] for n in event.nodes] if isinstance(event, Op) and not name else []
     kept = [
         (frame.trace.name(saved.tensor) if saved.tensor is not None else None) or saved.name
-        for saved in _node_of(frame, name).saved
+        for node in made or [_node_of(frame, name)]
+        for saved in node.saved
         if saved.kind in ("tensor", "packed")
     ]
     return ", ".join(dict.fromkeys(kept)) or "None"

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from gradviz.app.shelf import shelf
 from gradviz.app.window import Window
 from gradviz.player.lesson_markup import plain
-from gradviz.player.lesson_steps import step_of
+from gradviz.player.lesson_steps import step_of, tensor_named
 from gradviz.player.lesson_tell import told
 from gradviz.player.lessons import Lesson
 from gradviz.settings import read
@@ -45,7 +45,7 @@ def shows(window: Window, lesson: Lesson, number: int) -> None:
     assert view.lesson is not None and (view.lesson.id, view.checkpoint) == (lesson.id, number)
     assert view.step == step_of(trace, point.selector)
     if point.select:
-        assert view.selection == f"tensor:{trace.named(point.select, view.step)}"
+        assert view.selection == f"tensor:{tensor_named(trace, point.select, view.step)}"
     said = told(trace, point, view.language)
     assert "…" not in said
     assert window.desk.lesson.text.accessibleDescription() == plain(said)
@@ -54,41 +54,49 @@ def shows(window: Window, lesson: Lesson, number: int) -> None:
     assert window.desk.lesson.isVisible()
 
 
-def test_the_first_lesson_by_keys_alone(qtbot: QtBot, live: Window) -> None:
+def test_lessons_one_to_six_by_keys_alone_from_a_cold_start(qtbot: QtBot, live: Window) -> None:
     window = live
     open_first(qtbot, window)
-    lesson = shelf()[0]
-    assert window.session.view.lesson == lesson
-    assert window.wait_ready(60)
-    for number in range(len(lesson.checkpoints)):
-        shows(window, lesson, number)
-        if number + 1 < len(lesson.checkpoints):
+    for lesson in shelf()[:6]:
+        assert window.session.view.lesson == lesson
+        assert window.wait_ready(60)
+        for number in range(len(lesson.checkpoints)):
+            shows(window, lesson, number)
             press(qtbot, window, Qt.Key.Key_F8, CTRL)
+        assert read(window.store.settings, lesson.id) == len(lesson.checkpoints)
+    assert window.session.view.lesson == shelf()[6]
+
+
+def test_back_list_language_wandering_off_and_closing(qtbot: QtBot, live: Window) -> None:
+    window, lesson = live, shelf()[0]
+    assert not window.desk.lesson.isVisible() and not window.trigger("lesson.next")
+    open_first(qtbot, window)
+    assert window.wait_ready(60)
+    assert not window.trigger("lesson.previous")
+    for _ in lesson.checkpoints[1:]:
+        press(qtbot, window, Qt.Key.Key_F8, CTRL)
     press(qtbot, window, Qt.Key.Key_F7, CTRL)
-    shows(window, lesson, len(lesson.checkpoints) - 2)
-    assert read(window.store.settings, lesson.id) == len(lesson.checkpoints)
     press(qtbot, window, Qt.Key.Key_L, CTRL | SHIFT)
     assert window.desk.lessons.list.item(0).text().endswith("✓")
     press(qtbot, window, Qt.Key.Key_Escape)
     assert not window.desk.lessons.isVisible()
-
-
-def test_language_and_wandering_off(qtbot: QtBot, live: Window) -> None:
-    window = live
-    assert not window.desk.lesson.isVisible()
-    assert not window.trigger("lesson.next")
-    window.trigger("lesson.open", shelf()[2].id)
-    assert window.wait_ready(60)
-    window.trigger("lesson.next")
     window.session.update(language="zh")
-    shows(window, shelf()[2], 1)
-    assert shelf()[2].titles["zh"] in window.windowTitle()
+    shows(window, lesson, len(lesson.checkpoints) - 2)
+    assert lesson.titles["zh"] in window.windowTitle()
     window.trigger("step.first")
     window.trigger("lesson.here")
-    shows(window, shelf()[2], 1)
+    shows(window, lesson, len(lesson.checkpoints) - 2)
+    for width, height in ((1280, 800), (900, 560)):
+        window.resize(width, height)
+        qtbot.wait(100)
+        column = window.desk.inspector.parentWidget()
+        assert column is not None and window.desk.inspector.height() > column.height() * 0.25
+        assert window.desk.lesson.text.height() >= 40
     window.trigger("lesson.close")
     assert window.session.view.lesson is None and not window.desk.lesson.isVisible()
-    assert not window.trigger("lesson.previous")
+    window.trigger("lesson.open", lesson.id)
+    window.desk._example(1)
+    assert window.session.view.lesson is None, "another program puts it away"
 
 
 def test_a_lesson_of_ones_own_from_a_file(open_on: Opened, tmp_path: Path) -> None:
@@ -111,21 +119,3 @@ def test_a_file_that_is_no_lesson_is_said(qtbot: QtBot, open_on: Opened, tmp_pat
     qtbot.waitUntil(lambda: window.desk.banner.isVisible())
     assert "begins with its head" in window.desk.banner.label.text()
     assert window.session.view.lesson is None
-
-
-def test_another_program_puts_the_lesson_away(live: Window) -> None:
-    live.trigger("lesson.open", shelf()[0].id)
-    assert live.wait_ready(60)
-    live.desk._example(1)
-    assert live.session.view.lesson is None
-
-
-def test_the_words_leave_the_inspector_its_place(qtbot: QtBot, live: Window) -> None:
-    live.trigger("lesson.open", shelf()[0].id)
-    assert live.wait_ready(60)
-    for width, height in ((1280, 800), (900, 560)):
-        live.resize(width, height)
-        qtbot.wait(100)
-        column = live.desk.inspector.parentWidget()
-        assert column is not None and live.desk.inspector.height() > column.height() * 0.25
-        assert live.desk.lesson.text.height() >= 40
