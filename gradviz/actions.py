@@ -41,6 +41,9 @@ class Port(Protocol):
     def open(self, path: str) -> None:
         """Show a recording, or load and record a program."""
 
+    def open_other(self, path: str) -> None:
+        """Show a recording beside the one that is shown."""
+
     def write_text(self, path: str, text: str) -> bool:
         """Write a text file; False where that failed, and the person has been told."""
 
@@ -167,6 +170,30 @@ def _breakable(session: Session) -> str | None:
     if session.view.experiment is not None or experiments(session.trace, session.view.program.text):
         return None
     return "ui.reason.no_experiment"
+
+
+def _compared(session: Session) -> str | None:
+    if not session.view.comparing or session.before is None:
+        return "ui.reason.not_compared"
+    return None if session.aligned is not None else "ui.reason.running"
+
+
+def _some_difference(session: Session) -> str | None:
+    if (reason := _compared(session)) or (aligned := session.aligned) is None:
+        return reason
+    return None if aligned.next(0) is not None else "ui.reason.no_difference"
+
+
+def _other_difference(way: int) -> When:
+    def when(session: Session) -> str | None:
+        aligned = session.aligned
+        if (reason := _compared(session)) or aligned is None:
+            return reason
+        now = session.moment
+        found = aligned.next(now) if way > 0 else aligned.previous(now)
+        return None if found is not None else "ui.reason.no_difference"
+
+    return when
 
 
 def _recorded(session: Session) -> str | None:
@@ -370,6 +397,43 @@ def _undo_action(session: Session, port: Port, argument: str) -> None:
     port.run_program(session.view.actions[:-1])
 
 
+def _compare(session: Session, port: Port, argument: str) -> None:
+    session.update(comparing=not session.view.comparing, moment=None)
+    _first_difference(session, port, argument)
+
+
+def _compare_file(session: Session, port: Port, argument: str) -> None:
+    path = argument or port.ask_path("recording", "", saving=False)
+    if path:
+        port.open_other(path)
+        _first_difference(session, port, argument)
+
+
+def _keep(session: Session, port: Port, argument: str) -> None:
+    session.compare_with(session.trace)
+
+
+def _to_difference(way: int) -> Run:
+    def run(session: Session, port: Port, argument: str) -> None:
+        if (aligned := session.aligned) is not None:
+            now = session.moment
+            _to_moment(session, aligned.next(now) if way > 0 else aligned.previous(now))
+
+    return run
+
+
+def _first_difference(session: Session, port: Port, argument: str) -> None:
+    if (aligned := session.aligned) is not None:
+        _to_moment(session, aligned.next(0))
+
+
+def _to_moment(session: Session, moment: int | None) -> None:
+    aligned = session.aligned
+    if moment is not None and aligned is not None:
+        _to(session, aligned.steps(moment)[0])
+        session.update(moment=moment if aligned.pairs[moment][0] is None else None)
+
+
 def _export(session: Session, port: Port, argument: str) -> None:
     path = argument or port.ask_path("export", f"{_stem(session)}-{session.view.step}.svg", saving=True)
     if path:
@@ -467,6 +531,12 @@ ACTIONS: tuple[Action, ...] = (
     Action("run.backward", _run_backward, "run", ("Ctrl+Shift+B",), icon="backward", when=_backward),
     Action("run.forward", _run_forward, "run", ("Ctrl+Shift+F",), icon="forward", when=_forward),
     Action("run.line", _run_line, "run", ("Ctrl+L",), when=_ready, asks=True),
+    Action("compare.toggle", _compare, "run", ("Ctrl+D",), when=_recorded, checked=lambda s: s.view.comparing),
+    Action("compare.open", _compare_file, "run", when=_recorded, asks=True),
+    Action("compare.first", _first_difference, "run", when=_some_difference),
+    Action("compare.next", _to_difference(1), "run", ("F4",), when=_other_difference(1)),
+    Action("compare.previous", _to_difference(-1), "run", ("Shift+F4",), when=_other_difference(-1)),
+    Action("compare.keep", _keep, "run", when=_recorded),
     Action("grad.zero", _zero, "run", ("Ctrl+Shift+0",), icon="zero", when=_some_grad),
     Action("grad.none", _none, "run", icon="none", when=_some_grad),
     Action("option.retain_graph", _switch("retain_graph"), "run", checked=_is_on("retain_graph")),

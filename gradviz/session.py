@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from gradviz.explain.questions import Question, kinds_at, question
+from gradviz.player.aligned import Aligned
 from gradviz.player.compare import Comparison, compare
 from gradviz.player.engine import Game, PlayedFrame, is_over
 from gradviz.player.experiments import Broken, experiments
@@ -32,6 +33,10 @@ class Session:
         self.view = view or ViewState()
         self.unbroken: Trace | None = None
         """The recording that an experiment is compared with."""
+        self.before: Trace | None = None
+        """The run that this one is compared with: the one before it, or one that was opened for that."""
+        self.before_name = ""
+        """The file that it was opened from."""
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> Callable[[], None]:
@@ -50,6 +55,8 @@ class Session:
         if old != view:
             if (old.step, old.engine) != (view.step, view.engine):
                 self.__dict__.pop("frame", None)
+            if (old.comparing, old.live) != (view.comparing, view.live):
+                self.__dict__.pop("aligned", None)
             if (old.quiz, old.language) != (view.quiz, view.language):
                 self.__dict__.pop("question", None)
             if (old.live, old.experiment) != (view.live, view.experiment):
@@ -60,7 +67,10 @@ class Session:
                 listener(old, view)
 
     def begin(self, trace: Trace, *, step: int = 0) -> None:
-        """Take another recording."""
+        """Take another recording. The one that was shown is kept to be compared with, unless a comparison is going on:
+        then what that is with stays."""
+        if self.trace.steps and not (self.view.comparing and self.before is not None):
+            self.before, self.before_name = self.trace, ""
         self.trace = trace
         self._forget()
         self.update(
@@ -75,7 +85,29 @@ class Session:
             quiz=None,
             asked=(),
             engine=None,
+            moment=None,
         )
+
+    def compare_with(self, trace: Trace, name: str = "") -> None:
+        """Compare with this recording from now on."""
+        self.before, self.before_name = trace, name
+        self.__dict__.pop("aligned", None)
+        self.update(comparing=True, moment=None, compared=self.view.compared + 1)
+
+    @cached_property
+    def aligned(self) -> Aligned | None:
+        """Both runs on one clock; None where nothing is compared, or the program has not ended yet."""
+        view = self.view
+        if not view.comparing or self.before is None or view.live in ("starting", "running"):
+            return None
+        return Aligned(self.trace, self.before)
+
+    @property
+    def moment(self) -> int:
+        """Where the common clock of a comparison stands."""
+        if self.aligned is None:
+            return 0
+        return self.aligned.moment(self.view.step) if self.view.moment is None else self.view.moment
 
     def append(self, events: Iterable[AnyItem]) -> None:
         """Let the recording grow."""
@@ -204,17 +236,19 @@ class Session:
 
     def _forget(self) -> None:
         """The recording is another or has grown: what was worked out from it holds no more."""
-        for name in ("frame", "hits", "root", "leaves", "question", "comparison"):
+        for name in ("frame", "hits", "root", "leaves", "question", "comparison", "aligned"):
             self.__dict__.pop(name, None)
 
 
 def _coherent(old: ViewState, new: ViewState) -> ViewState:
-    """A question goes when somebody moves on under it, and so does a played pass; an experiment goes with
-    its program."""
+    """A question goes when somebody moves on under it, and so do a played pass and a moment of the other
+    run; an experiment goes with its program."""
     if new.experiment is not None and new.program.text != new.experiment.experiment.text:
         new = replace(new, experiment=None)  # another program
     if old.step == new.step:
         return new
+    if new.moment == old.moment:
+        new = replace(new, moment=None)
     quiz = None if new.quiz is old.quiz else new.quiz
     engine = None if new.engine is old.engine else new.engine
     return replace(new, quiz=quiz, engine=engine)

@@ -76,6 +76,9 @@ class Noted:
     def open(self, path: str) -> None:
         self.calls.append(("open", path))
 
+    def open_other(self, path: str) -> None:
+        self.calls.append(("other", path))
+
     def write_text(self, path: str, text: str) -> bool:
         self.calls.append(("text", path, text))
         return True

@@ -17,6 +17,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
+from gradviz.app.differs import paint_differs
 from gradviz.app.eye import Eye, centered, fitted, revealed
 from gradviz.app.fonts import load_fonts
 from gradviz.app.levels import CROWD, Levels
@@ -77,6 +78,7 @@ class Canvas(QWidget):
         self.composer: Composer | None = None
         self.level = ""
         """The level of detail that was drawn last."""
+        self._differs: frozenset[str] = frozenset()
         self._levels = Levels()
         self._scene: Scene | None = None
         self._margins = (56.0, 24.0, 24.0, 24.0)
@@ -138,6 +140,13 @@ class Canvas(QWidget):
         self.composer.hits = frozenset(i for i in (find_card(graph, key) for key in keys) if i is not None)
         self._scene = None
         self.update()
+
+    def set_differs(self, keys: Iterable[str]) -> None:
+        """Mark what differs from another run; keys as in selections."""
+        marked = frozenset(keys)
+        if marked != self._differs:
+            self._differs = marked
+            self.update()
 
     def scene(self) -> Scene | None:
         """The scene at the session's step; None before the first graph."""
@@ -339,6 +348,8 @@ class Canvas(QWidget):
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, hint)
         else:
             self.level = self._levels.show(painter, scene, self.eye, self.size(), self.devicePixelRatioF())
+            if self._differs:
+                paint_differs(painter, scene, self.eye, self._differs)
         painter.end()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QSplitter, QVBoxLayout, QWidget
 from gradviz.app.banner import Banner
 from gradviz.app.breakpanel import BreakList, BreakPanel
 from gradviz.app.commands import Commands
+from gradviz.app.compare import ComparePanel, RivalPanel
 from gradviz.app.enginepanel import EnginePanel
 from gradviz.app.inspector import Inspector
 from gradviz.app.layouts import Layouts
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
 KEPT = ("theme", "language", "reduced_motion", "speed", "level")
 """Fields of the view that are remembered from one start to the next."""
 TICK_MS = 16
+ROOMY = 900
+"""Height from which a comparison leaves room for the inspector."""
+COMPARED = ("comparing", "compared", "step", "moment", "events", "live")
 LONGEST_TICK = 0.1
 """Seconds that may pass at once: after a stall the motion goes on, it does not jump."""
 
@@ -81,6 +85,7 @@ class Desk(QObject):
         self.inspector = Inspector(self.session)
         self.engine = EnginePanel(self.session)
         self.broken = BreakPanel(self.commands)
+        self.compare, self.rival = ComparePanel(self.commands), RivalPanel(self.session)
         self.timeline = Timeline(self.session)
         self.layouts = Layouts(self.session, self.canvas, self)
         self.palette = Palette(self.commands, window)
@@ -112,9 +117,14 @@ class Desk(QObject):
         column.setSpacing(0)
         column.addWidget(self.lesson)
         column.addWidget(self.broken)
-        column.addWidget(self.inspector, 1)
+        column.addWidget(self.compare, 3)
+        column.addWidget(self.inspector, 2)
         column.addWidget(self.engine, 1)
-        for panel, share in ((self.left, 0), (self.stage, 1), (right, 0)):
+        self.runs = QSplitter(Qt.Orientation.Vertical)
+        self.runs.addWidget(self.stage)
+        self.runs.addWidget(self.rival)
+        self.runs.setChildrenCollapsible(False)
+        for panel, share in ((self.left, 0), (self.runs, 1), (right, 0)):
             self.sides.addWidget(panel)
             self.sides.setStretchFactor(self.sides.count() - 1, share)
         self.sides.setCollapsible(1, False)
@@ -124,7 +134,7 @@ class Desk(QObject):
         self.halves.setStretchFactor(0, 1)
         self.halves.setStretchFactor(1, 0)
         self.halves.setCollapsible(0, False)
-        for splitter in (self.sides, self.halves):
+        for splitter in (self.sides, self.halves, self.runs):
             splitter.setHandleWidth(1)
         center = QWidget()
         column = QVBoxLayout(center)
@@ -147,6 +157,7 @@ class Desk(QObject):
         self.toolbar.recent.connect(lambda path: self.commands.trigger("file.open", path))
         self.toolbar.device.connect(self._device)
         self.stage.error.fix.connect(self._fix)
+        self.compare.knobs.turned.connect(lambda text: self.port.rerun(edited(self.session.view.program, text)))
         self.stage.welcome.close_button.clicked.connect(lambda: self.keep(replace(self.store.settings, greeted=True)))
         self.breaks.chosen.connect(lambda kind: self.commands.trigger("break.it", kind))
         self.answer.went.connect(lambda step: self.session.show(go(self.session.view, step)))
@@ -175,6 +186,7 @@ class Desk(QObject):
         view = self.session.view
         recorded = bool(self.session.trace.events) and view.live not in ("starting", "running")
         due = self.left.build.is_due or self.left.program.code.highlighter.is_due
+        due = due or self.compare.knobs.is_due
         return recorded and self.layouts.is_settled and not due
 
     def keep(self, settings: Settings) -> None:
@@ -231,6 +243,10 @@ class Desk(QObject):
         changed = {name: getattr(new, name) for name in KEPT if getattr(old, name) != getattr(new, name)}
         if changed:
             self.keep(replace(self.store.settings, **changed))
+        if any(getattr(old, name) != getattr(new, name) for name in COMPARED):
+            aligned = self.session.aligned
+            self.inspector.setVisible(not new.comparing or self.window.height() >= ROOMY)
+            self.canvas.set_differs(aligned.marks(self.session.moment)[0] if aligned else ())
         if new.lesson is not None and (old.lesson, old.checkpoint) != (new.lesson, new.checkpoint):
             self.keep(noted(self.store.settings, new.lesson.id, new.checkpoint + 1))
         if (old.program, old.language, old.lesson) != (new.program, new.language, new.lesson):

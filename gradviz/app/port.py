@@ -119,6 +119,13 @@ class WindowPort:
             return
         self._desk.keep(opened(self._desk.store.settings, str(Path(path).resolve())))
 
+    def open_other(self, path: str) -> None:
+        """Compare with a recording from a file."""
+        try:
+            self.session.compare_with(open_trace(path), Path(path).name)
+        except TraceError as error:
+            self.cannot_open(path, str(error))
+
     def _show_recording(self, path: str) -> None:
         trace = open_trace(path)
         self._desk.recorder.close()

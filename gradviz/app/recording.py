@@ -16,6 +16,7 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from gradviz.app.launch import Launched, launch
+from gradviz.player.aligned import agreed
 from gradviz.player.program import Program
 from gradviz.player.view import go
 from gradviz.session import Session
@@ -91,6 +92,8 @@ class RecorderProcess(QObject):
         self._told = 0.0
         self._stopping = False
         self._resume: int | None = None
+        self._left: Trace | None = None
+        """The run in which the playhead stood where it is to go again."""
         self._play_from: int | None = None
         self._timer = QTimer(self, singleShot=True, interval=REST_MS)
         self._timer.timeout.connect(self._slice)
@@ -111,6 +114,7 @@ class RecorderProcess(QObject):
         """Record a program from its beginning, then run these lines. The playhead goes to `step` as soon as there is
         one. `launched`: a recorder of this program that is already on its way."""
         self.close()
+        self._left = self.session.trace if self.session.trace.steps else None
         self.session.begin(Trace())
         self.session.update(live="starting", actions=(), following=False)
         self._decoder, self._pieces, self._waiting = Decoder(), [], list(actions)
@@ -272,13 +276,21 @@ class RecorderProcess(QObject):
             self.session.show(replace(go(view, target), alpha=0.0, playing=True))
         elif self._resume is not None and (last or view.steps >= self._resume):
             target, self._resume = self._resume, None
-            if view.step == 0:
-                self.session.show(go(view, target))
+            if view.step == 0 and target:
+                self.session.show(go(view, self._same_place(target)))
         elif self._play_from is not None and last:
             self._play_from = None
             self.session.show(go(view, view.steps))
         elif view.following:
             self.session.show(go(view, view.steps))
+
+    def _same_place(self, step: int) -> int:
+        """Where the playhead stood, if this run has the same steps up to there; else the first step that is another."""
+        before, trace = self._left, self.session.trace
+        if before is None:
+            return step
+        same = agreed(trace, before, step)
+        return step if same >= min(step, before.steps) else same + 1
 
     def _lost(self) -> None:
         """The pipe has ended, so the process has, or will not be heard again."""

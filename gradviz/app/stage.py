@@ -101,7 +101,9 @@ class Stage(Panel):
         self._timer.start()
 
     def refresh(self, old: ViewState | None, new: ViewState) -> None:
-        if differ(old, new, "step", "language", "presenter", "revision", "events", "theme", "quiz", "level"):
+        if differ(
+            old, new, "step", "language", "presenter", "revision", "events", "theme", "quiz", "level", "comparing"
+        ):
             self._timer.start()
         if differ(old, new, "theme"):
             self.welcome.close_button.setIcon(icon("close", self.theme.text_dim))
@@ -123,12 +125,16 @@ class Stage(Panel):
         told = self.narration.heightForWidth(strip)
         told = told if told > 0 else self.narration.sizeHint().height()
         self.narration.setGeometry(EDGE, height - EDGE - told, strip, told)
-        kept = max(NARRATION, QUIZ if self.session.view.level != "off" else 0)
-        reserved = kept * (1.6 if self.session.view.presenter else 1.0)
+        view = self.session.view
+        # Two canvases need the room, and the comparison says what happens.
+        kept = max(0 if view.comparing else NARRATION, QUIZ if view.level != "off" else 0)
+        reserved = kept * (1.6 if view.presenter else 1.0)
         self.canvas.set_margins(TOP, 24, reserved + 2 * EDGE, 24)
         self.error.place(self.canvas, height - EDGE)
         asks = self.quiz.isVisibleTo(self)
-        self.narration.setVisible(not self.error.isVisibleTo(self) and not asks)  # a card says the same, and more
+        self.narration.setVisible(
+            not (self.error.isVisibleTo(self) or asks or view.comparing)
+        )  # a card says the same, and more
         if asks:
             high = min(self.quiz.needed(strip), height - 2 * EDGE)
             self.quiz.setGeometry(EDGE, height - EDGE - high, strip, high)

@@ -64,6 +64,12 @@ class ViewState:
     """Lines that were sent to the live process after the program, in order."""
     typed: frozenset[str] = frozenset()
     """Which of these were typed by hand: their values are printed, as a console does."""
+    comparing: bool = False
+    """The run is shown beside another one."""
+    compared: int = 0
+    """Counts what it was compared with."""
+    moment: int | None = None
+    """Where the common clock of a comparison stands; None: where this run makes its step."""
     editing: bool = False
     left: Literal["program", "build", "outline"] = "program"
     """Which panel stands on the left."""

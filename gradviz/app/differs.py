@@ -1,0 +1,44 @@
+"""What differs from another run, marked on a canvas: a dashed outline and the sign ≠."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QPainter, QPen
+
+from gradviz.app.eye import Eye
+from gradviz.app.paint import color, font
+from gradviz.scene.compose import Scene
+from gradviz.scene.moment import HIDDEN, find_card
+
+SIGN = 15.0
+LEGIBLE = 26.0
+"""Cards that are narrower on the screen have no room for the sign."""
+
+
+def paint_differs(painter: QPainter, scene: Scene, eye: Eye, keys: Iterable[str]) -> None:
+    """Mark the cards of these keys, as far as they are on the canvas at this step."""
+    theme, graph = scene.moment.theme, scene.moment.graph
+    cards = {card for card in (find_card(graph, key) for key in keys) if card is not None}
+    pen = QPen(color(theme.text), 2.0)
+    pen.setDashPattern([4, 2.5])
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    for card in sorted(cards):
+        if scene.moment.codes[card] == HIDDEN:
+            continue
+        left, top, width, height = scene.far.boxes[card].tolist()
+        x, y = eye.to_screen(left, top)
+        box = QRectF(x, y, width * eye.scale, height * eye.scale).adjusted(-4, -4, 4, 4)
+        painter.setPen(pen)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(box, 9, 9)
+        if box.width() >= LEGIBLE:
+            sign = QRectF(0, 0, SIGN, SIGN)
+            sign.moveCenter(QPointF(box.right(), box.top()))
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(color(theme.text))
+            painter.drawEllipse(sign)
+            painter.setPen(color(theme.panel))
+            painter.setFont(font("mono", 12, 700))
+            painter.drawText(sign, Qt.AlignmentFlag.AlignCenter, "≠")
