@@ -23,6 +23,7 @@ class Banner(Panel):
         super().__init__(session, parent)
         self._say: Say | None = None
         self._act: Callable[[], object] | None = None
+        self._closed: Callable[[], object] | None = None
         self._key = "ui.banner.again"
         self.frame = QFrame()
         self.label = QLabel()
@@ -34,7 +35,7 @@ class Banner(Panel):
         self.close_button = QToolButton()
         self.close_button.setObjectName("plain")
         self.close_button.setIconSize(QSize(14, 14))
-        self.close_button.clicked.connect(self.hide)
+        self.close_button.clicked.connect(self._close)
         row = QHBoxLayout(self.frame)
         row.setContentsMargins(16, 6, 8, 6)
         row.addWidget(self.label, 1)
@@ -53,10 +54,11 @@ class Banner(Panel):
         warn: bool = False,
         again: Callable[[], object] | None = None,
         button: str = "ui.banner.again",
+        closed: Callable[[], object] | None = None,
     ) -> None:
         """Show a sentence, made by `say` from the words of any language; `again` is what its button does, `button` the
-        key of what the button says."""
-        self._say, self._act, self._key = say, again, button
+        key of what the button says, `closed` what happens when somebody closes it."""
+        self._say, self._act, self._key, self._closed = say, again, button, closed
         self.frame.setObjectName("banner" if warn else "note")
         self.frame.style().unpolish(self.frame)
         self.frame.style().polish(self.frame)
@@ -78,6 +80,11 @@ class Banner(Panel):
     def refresh(self, old: ViewState | None, new: ViewState) -> None:
         if differ(old, new, "theme"):
             self.close_button.setIcon(icon("close", self.theme.text))
+
+    def _close(self) -> None:
+        self.hide()
+        if self._closed is not None:
+            self._closed()
 
     def _clicked(self) -> None:
         self.hide()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QElapsedTimer, QObject, Qt, QTimer
 from PySide6.QtWidgets import QApplication, QSplitter, QVBoxLayout, QWidget
 
+from gradviz.app.autosave import Autosave
 from gradviz.app.banner import Banner
 from gradviz.app.breakpanel import BreakList, BreakPanel
 from gradviz.app.commands import Commands
@@ -92,6 +93,7 @@ class Desk(QObject):
         self.keys = KeysPage(self.commands, window)
         self.answer = Answer(window)
         self.setup = SetupPage(self.port, window)
+        self.autosave = Autosave(self.session, self)
         self.lessons = LessonList(self.commands, self.store, window)
         self.breaks = BreakList(self.commands, window)
         self._put_together()
@@ -178,6 +180,7 @@ class Desk(QObject):
         self.store.keep_shape("halves", self.halves.saveState())
         self._clock.stop()
         self.setup.prober.close()
+        self.autosave.close()
         self.recorder.close()
 
     @property

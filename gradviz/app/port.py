@@ -210,9 +210,15 @@ class WindowPort:
         """Bring something up."""
         self._desk.surface(what)
 
-    def offer(self, say: Say, button: str, act: Callable[[], object]) -> None:
-        """Say what is wrong, with a button that helps."""
-        self._desk.banner.tell(say, warn=True, again=act, button=button)
+    def offer(
+        self,
+        say: Say,
+        button: str,
+        act: Callable[[], object],
+        closed: Callable[[], object] | None = None,
+    ) -> None:
+        """Say what is wrong, with a button that helps; `closed` is what happens where somebody does not want that."""
+        self._desk.banner.tell(say, warn=True, again=act, button=button, closed=closed)
 
     def tell(self, key: str, *, warn: bool = False, again: bool = False, **fields: object) -> None:
         """Say a sentence across the window, with a button to run again where that is what helps."""

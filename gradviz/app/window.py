@@ -64,6 +64,7 @@ class Window(QMainWindow):
             self._soon.stop()
             self._desk = Desk(self)
             self._desk.port.begin(self._opening)
+            self._desk.autosave.offer(self._desk.port.offer)
 
     @property
     def desk(self) -> Desk:
