@@ -18,6 +18,7 @@ from gradviz.player.quiz import LEVELS
 from gradviz.player.view import SPEEDS, go
 from gradviz.session import Session
 from gradviz.settings import LANGUAGES, THEMES
+from gradviz.trace.events import Grad, NodeRan
 
 
 class Port(Protocol):
@@ -55,7 +56,7 @@ class Port(Protocol):
 
     def surface(self, what: str) -> None:
         """Bring something up: "find", "palette", "keys", "why", "fit", "fold_all", "unfold_all", "console",
-        "setup" or "lessons"."""
+        "setup", "lessons", "difference" or "jacobian"."""
 
     def open_lesson(self, ident: str) -> None:
         """Open one of the lessons that come with gradviz, and record its program."""
@@ -132,6 +133,29 @@ def _ready(session: Session) -> str | None:
         "gone": "ui.reason.gone",
     }
     return reasons.get(session.view.live)
+
+
+def leaf_of(session: Session) -> int | None:
+    """The leaf with a gradient that is selected, or that the step is about."""
+    kind, _, rest = (session.view.selection or "").partition(":")
+    ident, event = rest.partition("@")[0], session.trace.event_at(session.view.step)
+    if kind:
+        tensor = int(ident) if kind in ("tensor", "leaf", "result", "grad") and ident.isdigit() else None
+    elif isinstance(event, NodeRan):
+        tensor = session.trace.nodes[event.node].leaf
+    else:
+        tensor = event.tensor if isinstance(event, Grad) else None
+    told = None if tensor is None else session.trace.tensor(tensor, session.view.step)
+    return tensor if told is not None and told.is_leaf and told.requires_grad else None
+
+
+def _probe(session: Session) -> str | None:
+    if reason := _ready(session):
+        return reason
+    leaf = leaf_of(session)
+    if leaf is None:
+        return "ui.reason.no_leaf_selected"
+    return None if session.frame.grad_data(leaf) is not None else "ui.reason.no_grad"
 
 
 def _backward(session: Session) -> str | None:
@@ -541,6 +565,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("grad.none", _none, "run", icon="none", when=_some_grad),
     Action("option.retain_graph", _switch("retain_graph"), "run", checked=_is_on("retain_graph")),
     Action("option.create_graph", _switch("create_graph"), "run", checked=_is_on("create_graph")),
+    Action("probe.difference", _surface("difference"), "run", when=_probe),
+    Action("probe.jacobian", _surface("jacobian"), "run", when=_probe),
     Action("step.first", _first, "play", ("Ctrl+Home",), ("Home",), icon="first", when=_not_first),
     Action("step.previous", _previous, "play", ("F7",), ("Left",), ("PgUp",), icon="previous", when=_not_first),
     Action("play.toggle", _play, "play", ("F6",), ("Space",), icon="play", when=_has_steps, checked=_is_on("playing")),

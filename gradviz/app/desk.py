@@ -162,6 +162,7 @@ class Desk(QObject):
         self.compare.knobs.turned.connect(lambda text: self.port.rerun(edited(self.session.view.program, text)))
         self.stage.welcome.close_button.clicked.connect(lambda: self.keep(replace(self.store.settings, greeted=True)))
         self.breaks.chosen.connect(lambda kind: self.commands.trigger("break.it", kind))
+        self.inspector.wanted.connect(self.commands.trigger)
         self.answer.went.connect(lambda step: self.session.show(go(self.session.view, step)))
 
     def _restore_shape(self) -> None:
@@ -208,6 +209,8 @@ class Desk(QObject):
             "why": self._why,
             "break": self.breaks.open,
             "fit": self._fit,
+            "difference": lambda: self.inspector.measure("difference"),
+            "jacobian": lambda: self.inspector.measure("jacobian"),
             "fold_all": lambda: self._fold(True),
             "unfold_all": lambda: self._fold(False),
             "lessons": self.lessons.open,

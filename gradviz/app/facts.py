@@ -57,12 +57,12 @@ class Facts:
         self.words = Words(view.language)
         self.element = element
 
-    def rows(self) -> list[Row]:
-        """What the view selects, else what its step is about; the leaves' gradients below."""
+    def rows(self, more: list[Row] | None = None) -> list[Row]:
+        """What the view selects, else what its step is about, and `more` of it; the leaves' gradients below."""
         key = self.view.selection or key_of_step(self.trace, self.frame.step)
         # Who is next is what a person who is asked, or who is the engine, has to say.
         queue = [] if self.view.hides else queue_rows(self.frame, self.view.language)
-        return [*self.about(key), *queue, *self.leaves()]
+        return [*self.about(key), *(more or ()), *queue, *self.leaves()]
 
     def about(self, key: str | None) -> list[Row]:
         """The rows for a key; a legend where it means nothing here."""
@@ -265,7 +265,7 @@ class Facts:
         size = len(data.shape) and max(data.shape) > 1
         text = " · ".join(f"{k} {number(v)}" for k, v in [*stats, ("‖·‖", data.norm)] if v is not None and size)
         if text:
-            rows.append(Note(text, "text_faint", mono=True))
+            rows.append(Note(text, "text_faint"))
         if data.nan or data.inf:
             rows.append(Note(self._t("not_finite", nan=f"{data.nan:,}", inf=f"{data.inf:,}"), "error"))
         return rows
@@ -429,4 +429,7 @@ def _kind(data: Data | None) -> str:
 
 
 def _amount(value: float | None, sign: str = "+") -> str:
-    return "–" if value is None else format(value, f"{sign}.4f") if 1e-4 <= abs(value) < 1e5 else number(value)
+    if value is None:
+        return "–"
+    digits = 4 if abs(value) < 100 else 2
+    return format(value, f"{sign}.{digits}f") if 1e-4 <= abs(value) < 1e5 else number(value)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QPushButton, QScrollArea, QVBoxLayout, QWidget
 
+from gradviz.actions import BY_ID, leaf_of
 from gradviz.app.facts import Facts, key_of_step, tensor_of
 from gradviz.app.heat import HeatTable
+from gradviz.app.measuring import Measuring, What
+from gradviz.app.proberows import probe_rows
+from gradviz.app.rows import Row
 from gradviz.app.sheet import Sheet
 from gradviz.explain import Words
 from gradviz.player.view import ViewState
@@ -14,17 +18,21 @@ from gradviz.scene.theme import load_theme
 from gradviz.session import Session
 from gradviz.trace.events import Data
 
-_FIELDS = ("step", "revision", "selection", "theme", "language", "events", "quiz", "engine")
+_FIELDS = ("step", "revision", "selection", "theme", "language", "events", "live", "quiz", "engine")
 
 
 class Inspector(QScrollArea):
-    """Facts of the session's selection, a table of its numbers and its plots."""
+    """Facts of the session's selection, a table of its numbers and its plots. `wanted` names an action."""
+
+    wanted = Signal(str)
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.session = session
         self.element: tuple[int, ...] | None = None
         """The element of a leaf's `.grad` whose ledger is shown."""
+        self.measuring = Measuring(session, self)
+        self.measuring.changed.connect(self._refresh)
         self.sheet = Sheet()
         self.table = HeatTable()
         self.table.setMinimumHeight(240)
@@ -72,7 +80,7 @@ class Inspector(QScrollArea):
         self.open_table.setText(words("ui.inspector.table"))
         self.open_plots.setText(words("ui.inspector.plots"))
         self.setStyleSheet(f"Inspector, Inspector > QWidget > QWidget {{ background: {theme.panel}; }}")
-        self.sheet.show_rows(Facts(self.session.frame, view, self.element).rows(), theme)
+        self.sheet.show_rows(Facts(self.session.frame, view, self.element).rows(self._probes()), theme)
         self.open_plots.setVisible(not view.hides)
         if self._plots is not None:
             self._plots.setVisible(self.open_plots.isChecked() and not view.hides)  # curves tell what comes
@@ -81,6 +89,22 @@ class Inspector(QScrollArea):
         self.table.setVisible(data is not None and self.open_table.isChecked())
         if self.table.isVisibleTo(self):
             self.table.show_data(data, theme, words)
+
+    def _probes(self) -> list[Row]:
+        """What was measured of the leaf that is shown, and what can be."""
+        leaf, measuring = leaf_of(self.session), self.measuring
+        if leaf is None:
+            return []
+        can = BY_ID["probe.difference"].when(self.session) is None
+        language = self.session.view.language
+        return probe_rows(self.session.trace, leaf, measuring.found, language,
+                          busy=measuring.is_busy, can=can, trouble=measuring.trouble)  # fmt: skip
+
+    def measure(self, what: What) -> None:
+        """Compare the gradient of the leaf that is shown with a finite difference, or show its Jacobian."""
+        leaf = leaf_of(self.session)
+        if leaf is not None:
+            self.measuring.begin(what, leaf, self.element)
 
     def _data(self) -> Data | None:
         """The content that the table shows: the gradient of what was chosen there, else the value."""
@@ -105,7 +129,9 @@ class Inspector(QScrollArea):
             self._plots.setVisible(wanted)
 
     def _follow(self, go: str | int) -> None:
-        if isinstance(go, int):
+        if isinstance(go, str) and go.startswith("do:"):
+            self.wanted.emit(go.removeprefix("do:"))
+        elif isinstance(go, int):
             self.session.update(step=max(0, min(go, self.session.view.steps)), alpha=1.0, playing=False)
         else:
             self.session.update(selection=go)

@@ -93,8 +93,8 @@ def read_program(path: str) -> Program:
     return Program(text, Path(path).name, path, saved=text, setup=remembered(path))
 
 
-def launch(program: Program, *, device: str = "cpu") -> Launched:
-    """Start recording a program in a process of its own, with its setup.
+def launch(program: Program, *, device: str = "cpu", extra: tuple[str, ...] = ()) -> Launched:
+    """Start recording a program in a process of its own, with its setup; `extra` are more options of the recorder.
 
     Raises:
         OSError: the interpreter cannot be started, or its folder is not there.
@@ -108,6 +108,7 @@ def launch(program: Program, *, device: str = "cpu") -> Launched:
     command = [setup.python or sys.executable, "-c", BOOT, PACKAGE, "--live", "--display-path", shown]
     if program.form is None and device != "cpu":
         command += ["--device", device]
+    command += extra
     if setup.reads:
         reads = Path(folder.name) / "stdin.txt"
         reads.write_text(setup.reads if setup.reads.endswith("\n") else f"{setup.reads}\n", "utf-8")

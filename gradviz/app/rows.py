@@ -47,6 +47,8 @@ class Numbers:
     data: Data | None
     name: str = ""
     chosen: tuple[int, ...] | None = None
+    faint: bool = False
+    """Shown pale: it is not there, and is shown all the same."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from gradviz.app.formula import formula
 from gradviz.app.paint import color, font, pen
 from gradviz.app.rows import Entry, Formula, Go, Head, Note, Numbers, Pair, Row, Swatch, Title, spoken
 from gradviz.scene.heat import blocks, grid_of, magnitude, paint
-from gradviz.scene.theme import Theme, contrast, load_theme
+from gradviz.scene.theme import Theme, contrast, load_theme, mix
 from gradviz.trace.events import Data
 from gradviz.trace.values import NotCaptured, number, thumbnail, to_numpy
 
@@ -27,6 +27,8 @@ NARROWEST = 44.0
 MOST_ROWS = 8
 WRAPPED = 40
 """Most elements of a vector whose numbers are written in several lines."""
+FAINT = 0.6
+"""How far the colours of what is not there go towards the ground."""
 PICTURE = 32
 """Rows and columns of a tensor too large for numbers."""
 
@@ -341,7 +343,8 @@ class _Pen:
                 tip = f"[{', '.join(map(str, element))}] = {float(values.flat[k])!r}"
                 self.spots.append(Spot(box, None, row.name, element if row.name else None, tip))
                 if self.painter:
-                    self._cell(box, colors[k], marks[k], float(values.flat[k]), row.chosen == element)
+                    ground = mix(colors[k], self.theme.panel, FAINT) if row.faint else colors[k]
+                    self._cell(box, ground, marks[k], float(values.flat[k]), row.chosen == element)
             self.y += CELL_HEIGHT + 3
 
     def _cell(self, box: QRectF, ground: str, mark: str, value: float, chosen: bool) -> None:

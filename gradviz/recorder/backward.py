@@ -152,6 +152,8 @@ class Passes:
         if not core.active or core.local.hidden or tracing() is not None:
             return real.run_backward(*args, **kwargs)
         run = site = frame = None
+        if core.probe is not None:
+            core.probe.passing(len(core.passes), real, args)
         try:
             site, frame = core.sources.here(2)
             with Off(), core.journal.lock:

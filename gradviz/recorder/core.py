@@ -20,6 +20,7 @@ from gradviz.trace.events import Event
 
 if TYPE_CHECKING:
     from gradviz.recorder.backward import Pass
+    from gradviz.recorder.probing import Probe
 
 _C: Any = torch._C
 task_id: Callable[[], int] = _C._current_graph_task_id
@@ -51,6 +52,8 @@ class Core:
         self, sink: Callable[[bytes], object], values: str, limit: int, max_events: int, max_bytes: int
     ) -> None:
         self.active = False
+        self.probe: Probe | None = None
+        """What measures in a copy of a program that was recorded before; None in every recording."""
         self.journal = Journal(sink, max_events, max_bytes, self._full)
         self.sources = Sources(self.journal.trailing)
         self.snapshots = Snapshots(values, limit)

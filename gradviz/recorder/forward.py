@@ -71,6 +71,8 @@ class Forward:
             site, frame = self.core.sources.here(2)
             inputs = self.inputs(args, kwargs, site)
             versions = None if call is None else [e.version for _, e in inputs]
+            if self.core.probe is not None:
+                self.core.probe.operation(self._count, [e for _, e in inputs])
         except Exception as error:
             self.core.fail(f"inputs of {func}", error)
         since = sequence()
@@ -177,6 +179,8 @@ class Forward:
                 core.nodes.site, core.nodes.since = site, core.local.since
                 core.nodes.older = False
                 self._finish(kind, func, args, kwargs, inputs, result, site, frame, versions)
+                if core.probe is not None:
+                    core.probe.operation(self._count, list(core.tensors.live.values()))
         except Exception as error:
             core.fail(f"results of {func}", error)
         finally:

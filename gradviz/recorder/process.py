@@ -24,10 +24,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
+import msgspec
 import torch
 
 from gradviz.recorder.faults import report
 from gradviz.recorder.output import Capture
+from gradviz.recorder.probing import Probe, Probing
 from gradviz.recorder.recorder import MAX_BYTES, MAX_EVENTS, Recorder
 
 _TICK = 0.05
@@ -56,6 +58,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, metavar="S", help="seed given to torch.manual_seed before the program")
     parser.add_argument("--display-path", metavar="NAME", help="path under which the program is shown")
     parser.add_argument("--stdin", metavar="FILE", help="with --live: what the program reads from standard input")
+    parser.add_argument("--probe", metavar="JSON", help="measure at one pass and end there (`recorder.probing`)")
     parser.add_argument("program")
     parser.add_argument("args", nargs=argparse.REMAINDER)
     return parser.parse_args(argv)
@@ -73,6 +76,8 @@ class Process:
         self._recorder = Recorder(
             self._sink, options.values, options.value_limit, options.max_events, options.max_bytes
         )
+        if options.probe:
+            self._recorder.core.probe = Probe(msgspec.json.decode(options.probe, type=Probing))
         self._capture = Capture(self._recorder.output, through=options.output is not None)
         self._module = types.ModuleType("__main__")
         self._source = b""
