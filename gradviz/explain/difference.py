@@ -2,8 +2,8 @@
 
 Copies of the program run with the element moved up, down and not at all, as far as the pass that made the gradient
 (`gradviz.recorder.probing`). What is compared: (L(x + h) - L(x - h)) / 2h, L the sum of v times the root, with the
-number that the pass added. h is the cube root of the type's epsilon times max(1, |x|), where rounding and curvature balance
-(Press et al., Numerical Recipes, 5.7).
+number that the pass added. h is the cube root of the type's epsilon times max(1, |x|), where rounding and curvature
+balance (Press et al., Numerical Recipes, 5.7).
 """
 
 from __future__ import annotations
