@@ -54,4 +54,4 @@ def test_the_rows_of_the_jacobian_are_pale_and_the_product_is_not() -> None:
     assert [n.faint for n in numbers] == [True, True, True, False]
     assert all(n.data is not None for n in numbers)
     grad = trace.at(trace.steps).grad("x")
-    assert numbers[-1].data is not None and np.array_equal(to_numpy(numbers[-1].data), grad)
+    assert grad is not None and numbers[-1].data is not None and np.array_equal(to_numpy(numbers[-1].data), grad)
