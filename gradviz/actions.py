@@ -15,10 +15,10 @@ from gradviz.player.lines import Leaf, acts, backward_line, forward_source, none
 from gradviz.player.navigate import next_line, previous_line
 from gradviz.player.program import Program, edited, saved_as, script
 from gradviz.player.quiz import LEVELS
+from gradviz.player.subject import leaf_of
 from gradviz.player.view import SPEEDS, go
 from gradviz.session import Session
 from gradviz.settings import LANGUAGES, THEMES
-from gradviz.trace.events import Grad, NodeRan
 
 
 class Port(Protocol):
@@ -135,27 +135,11 @@ def _ready(session: Session) -> str | None:
     return reasons.get(session.view.live)
 
 
-def leaf_of(session: Session) -> int | None:
-    """The leaf with a gradient that is selected, or that the step is about."""
-    kind, _, rest = (session.view.selection or "").partition(":")
-    ident, event = rest.partition("@")[0], session.trace.event_at(session.view.step)
-    if kind:
-        tensor = int(ident) if kind in ("tensor", "leaf", "result", "grad") and ident.isdigit() else None
-    elif isinstance(event, NodeRan):
-        tensor = session.trace.nodes[event.node].leaf
-    else:
-        tensor = event.tensor if isinstance(event, Grad) else None
-    told = None if tensor is None else session.trace.tensor(tensor, session.view.step)
-    return tensor if told is not None and told.is_leaf and told.requires_grad else None
-
-
 def _probe(session: Session) -> str | None:
     if reason := _ready(session):
         return reason
-    leaf = leaf_of(session)
-    if leaf is None:
-        return "ui.reason.no_leaf_selected"
-    return None if session.frame.grad_data(leaf) is not None else "ui.reason.no_grad"
+    leaf = leaf_of(session.trace, session.view)
+    return "ui.reason.no_leaf_selected" if leaf is None or session.frame.grad_data(leaf) is None else None
 
 
 def _backward(session: Session) -> str | None:

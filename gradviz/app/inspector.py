@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from gradviz.actions import BY_ID, leaf_of
+from gradviz.actions import BY_ID
 from gradviz.app.facts import Facts, key_of_step, tensor_of
 from gradviz.app.heat import HeatTable
 from gradviz.app.measuring import Measuring, What
@@ -13,6 +13,7 @@ from gradviz.app.proberows import probe_rows
 from gradviz.app.rows import Row
 from gradviz.app.sheet import Sheet
 from gradviz.explain import Words
+from gradviz.player.subject import leaf_of
 from gradviz.player.view import ViewState
 from gradviz.scene.theme import load_theme
 from gradviz.session import Session
@@ -92,7 +93,7 @@ class Inspector(QScrollArea):
 
     def _probes(self) -> list[Row]:
         """What was measured of the leaf that is shown, and what can be."""
-        leaf, measuring = leaf_of(self.session), self.measuring
+        leaf, measuring = leaf_of(self.session.trace, self.session.view), self.measuring
         if leaf is None:
             return []
         can = BY_ID["probe.difference"].when(self.session) is None
@@ -102,7 +103,7 @@ class Inspector(QScrollArea):
 
     def measure(self, what: What) -> None:
         """Compare the gradient of the leaf that is shown with a finite difference, or show its Jacobian."""
-        leaf = leaf_of(self.session)
+        leaf = leaf_of(self.session.trace, self.session.view)
         if leaf is not None:
             self.measuring.begin(what, leaf, self.element)
 
