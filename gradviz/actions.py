@@ -15,7 +15,6 @@ from gradviz.player.lines import Leaf, acts, backward_line, forward_source, none
 from gradviz.player.navigate import next_line, previous_line
 from gradviz.player.program import Program, edited, saved_as, script
 from gradviz.player.quiz import LEVELS
-from gradviz.player.subject import leaf_of
 from gradviz.player.view import SPEEDS, go
 from gradviz.session import Session
 from gradviz.settings import LANGUAGES, THEMES
@@ -133,13 +132,6 @@ def _ready(session: Session) -> str | None:
         "gone": "ui.reason.gone",
     }
     return reasons.get(session.view.live)
-
-
-def _probe(session: Session) -> str | None:
-    if reason := _ready(session):
-        return reason
-    leaf = leaf_of(session.trace, session.view)
-    return "ui.reason.no_leaf_selected" if leaf is None or session.frame.grad_data(leaf) is None else None
 
 
 def _backward(session: Session) -> str | None:
@@ -549,8 +541,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("grad.none", _none, "run", icon="none", when=_some_grad),
     Action("option.retain_graph", _switch("retain_graph"), "run", checked=_is_on("retain_graph")),
     Action("option.create_graph", _switch("create_graph"), "run", checked=_is_on("create_graph")),
-    Action("probe.difference", _surface("difference"), "run", when=_probe),
-    Action("probe.jacobian", _surface("jacobian"), "run", when=_probe),
+    Action("probe.difference", _surface("difference"), "run", when=lambda s: _ready(s) or s.no_leaf),
+    Action("probe.jacobian", _surface("jacobian"), "run", when=lambda s: _ready(s) or s.no_leaf),
     Action("step.first", _first, "play", ("Ctrl+Home",), ("Home",), icon="first", when=_not_first),
     Action("step.previous", _previous, "play", ("F7",), ("Left",), ("PgUp",), icon="previous", when=_not_first),
     Action("play.toggle", _play, "play", ("F6",), ("Space",), icon="play", when=_has_steps, checked=_is_on("playing")),

@@ -15,6 +15,7 @@ from gradviz.player.experiments import Broken, experiments
 from gradviz.player.lines import Leaf, Root, default_root, leaves
 from gradviz.player.query import Hits, find
 from gradviz.player.quiz import Asked, Quiz, pick
+from gradviz.player.subject import leaf_of
 from gradviz.player.view import ViewState, go
 from gradviz.trace import Frame, Trace
 from gradviz.trace.codec import AnyItem
@@ -125,6 +126,12 @@ class Session:
     def hits(self) -> Hits:
         """What the view's search finds at its step, worked out once for all panels; empty where it searches nothing."""
         return find(self.frame, self.view.search) if self.view.search.strip() else Hits()
+
+    @property
+    def no_leaf(self) -> str | None:
+        """None where a leaf with a gradient is selected or stepped at; else the key of the sentence that says so."""
+        leaf = leaf_of(self.trace, self.view)
+        return "ui.reason.no_leaf_selected" if leaf is None or self.frame.grad_data(leaf) is None else None
 
     @cached_property
     def root(self) -> Root | None:
