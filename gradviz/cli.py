@@ -183,7 +183,7 @@ def _read(path: str) -> Trace:
 
 def _export(words: list[str]) -> int:
     parser = _Parser(prog="gradviz export", description="Write a step, or a film of all steps, into a file.")
-    parser.add_argument("file", help="a recording (.gradviz), or a program (.py) that is recorded first")
+    parser.add_argument("file", help="a recording, or a program (.py) or lesson (.md) that is recorded first")
     parser.add_argument("-o", "--output", required=True, help=f"its ending says the format: {', '.join(SUFFIXES)}")
     parser.add_argument("--step", type=int, help="which step; the last one by default")
     parser.add_argument("--theme", choices=("light", "dark", "projector"), default="light")
@@ -192,24 +192,33 @@ def _export(words: list[str]) -> int:
     kind = Path(options.output).suffix.lstrip(".").lower()
     if kind not in SUFFIXES:
         raise UsageError(f"{options.output} ends in none of {', '.join(SUFFIXES)}.")
-    trace = _recorded(options.file) if options.file.endswith(".py") else _read(options.file)
+    if options.file.endswith(".md"):
+        lesson = _sound_lesson(options.file)
+        trace = _rehearsed(lesson)
+    else:
+        lesson = None
+        trace = _recorded(options.file) if options.file.endswith(".py") else _read(options.file)
     step = options.step
     if step is not None and not 0 <= step <= trace.steps:
         raise UsageError(f"There is no step {step}: this recording has steps 0 to {trace.steps}.")
-    write = _write_text if kind in _TEXTS else _write_picture
-    write(trace, kind, options.output, step, options.theme, options.language)
+    if kind in _TEXTS:
+        _write_text(trace, kind, options.output, step, options.theme, options.language, lesson)
+    else:
+        _write_picture(trace, kind, options.output, step, options.theme, options.language)
     return 0
 
 
-def _write_text(trace: Trace, kind: str, path: str, step: int | None, theme: str, language: str) -> None:
-    at = trace.steps if step is None else step
+def _write_text(
+    trace: Trace, kind: str, path: str, step: int | None, theme: str, language: str, lesson: Lesson | None
+) -> None:
+    at = step if step is not None else 0 if lesson else trace.steps
     try:
-        Path(path).write_text(_text(trace, kind, at, theme, language), "utf-8")
+        Path(path).write_text(_text(trace, kind, at, theme, language, lesson), "utf-8")
     except OSError as error:
         raise FileError(f"{path} cannot be written: {error.strerror}.") from error
 
 
-def _text(trace: Trace, kind: str, step: int, theme: str, language: str) -> str:
+def _text(trace: Trace, kind: str, step: int, theme: str, language: str, lesson: Lesson | None) -> str:
     if kind == "svg":
         from gradviz.export.svg import to_svg
 
@@ -218,7 +227,8 @@ def _text(trace: Trace, kind: str, step: int, theme: str, language: str) -> str:
         from gradviz.export.html import TooLong, to_html
 
         try:
-            return to_html(trace, step=step, theme=theme, language=language)
+            mode = lesson.view if lesson else "both"
+            return to_html(trace, step=step, theme=theme, mode=mode, language=language, lesson=lesson)
         except TooLong as error:
             raise FileError(str(error)) from error
     if kind == "dot":
@@ -276,6 +286,20 @@ def _lesson(words: list[str]) -> int:
     return max((_check_lesson if options.what == "check" else _list_steps)(file) for file in options.files)
 
 
+def _sound_lesson(path: str) -> Lesson:
+    """A lesson that can be shown.
+
+    Raises:
+        FileError: it cannot; the text says why.
+    """
+    from gradviz.player.lessons import LessonError
+
+    try:
+        return _read_lesson(path)
+    except LessonError as error:
+        raise FileError(f"{path} is no lesson: {error}") from error
+
+
 def _check_lesson(path: str) -> int:
     from gradviz.player.lesson_check import check
     from gradviz.player.lessons import LessonError
@@ -318,7 +342,7 @@ def _list_steps(path: str) -> int:
     from gradviz.player.lesson_steps import describe
 
     if path.endswith(".md"):
-        trace = _rehearsed(_read_lesson(path))
+        trace = _rehearsed(_sound_lesson(path))
     else:
         trace = _recorded(path) if path.endswith(".py") else _read(path)
     for step in range(trace.steps + 1):

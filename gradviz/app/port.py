@@ -235,7 +235,8 @@ def _svg(port: WindowPort, path: str) -> str | None:
 def _html(port: WindowPort, path: str) -> str | None:
     from gradviz.export.html import to_html
 
-    return to_html(port.session.trace, language=port.session.view.language)
+    view = port.session.view
+    return to_html(port.session.trace, language=view.language, lesson=view.lesson)
 
 
 def _raster(name: str) -> Callable[[WindowPort, str], str | None]:

@@ -1,7 +1,8 @@
 """A recording as one HTML file with a stepper in it: no network, nothing to install, works from disk.
 
 From outside, `window.gradviz.goto(n)` goes to a step and `window.gradviz.state()` gives `{step, grads, nodes}`:
-`.grad` of each leaf by name (nested lists, or null where PyTorch has None) and the status of each node by its id.
+`.grad` of each leaf by name (nested lists, or null where PyTorch has None) and the status of each node by its id. A
+page of a lesson has `window.gradviz.checkpoint(k)` too, and `state()` then gives `checkpoint`, counted from 0.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ import numpy as np
 from gradviz import assets
 from gradviz.explain import Words, narrate
 from gradviz.export.svg import n, shapes_svg
+from gradviz.player.lesson_markup import to_html as markup
+from gradviz.player.lesson_tell import place, told
+from gradviz.player.lessons import Lesson
 from gradviz.player.view import Mode
 from gradviz.scene.figure import MARGIN, Figure
 from gradviz.scene.shapes import Shape
@@ -44,8 +48,9 @@ def to_html(
     theme: str = "light",
     mode: Mode = "both",
     language: str = "en",
+    lesson: Lesson | None = None,
 ) -> str:
-    """A self-contained page that opens at `step`.
+    """A self-contained page that opens at `step`; with the words of a lesson, of whose program `trace` is a recording.
 
     Raises:
         TooLong: the recording has more than `MOST_STEPS` steps.
@@ -64,7 +69,10 @@ def to_html(
         "nodes": _nodes(trace),
         "labels": {key: words(f"ui.player.{key}") for key in ("counter", "play", "pause")},
     }
-    return _page(trace, figure, data, words)
+    if lesson is not None:
+        data["lesson"] = [(place(trace, point), markup(told(trace, point, language))) for point in lesson.checkpoints]
+        data["labels"]["checkpoint"] = words("ui.lesson.counter")
+    return _page(trace, figure, data, words, lesson)
 
 
 def _figures(figure: Figure) -> dict[str, Any]:
@@ -84,8 +92,9 @@ def _figures(figure: Figure) -> dict[str, Any]:
 
 
 def _words(trace: Trace, step: int, language: str) -> tuple[str, str]:
-    told = narrate(trace, step, language)
-    return told.title, " ".join(part for part in (told.body, told.next) if part)
+    said = narrate(trace, step, language)
+    between = "" if language == "zh" else " "
+    return said.title, between.join(part for part in (said.body, said.next) if part)
 
 
 def _lines(trace: Trace, step: int) -> tuple[int, int, int, int]:
@@ -145,12 +154,12 @@ def _nodes(trace: Trace) -> list[tuple[int, str, str]]:
     return changes
 
 
-def _page(trace: Trace, figure: Figure, data: dict[str, Any], words: Words) -> str:
+def _page(trace: Trace, figure: Figure, data: dict[str, Any], words: Words, lesson: Lesson | None) -> str:
     theme = load_theme(figure.theme.name)
     x, y, w, h = figure.composer.layout.bounds
     box = f"{n(x - MARGIN)} {n(y - MARGIN)} {n(w + 2 * MARGIN)} {n(h + 2 * MARGIN + 40)}"
     colors = ";".join(f"--{token.replace('_', '-')}:{theme.color(token)}" for token in TOKENS)
-    name = escape(Path(trace.header.program).name or "gradviz")
+    name = escape(lesson.titles[figure.language] if lesson else Path(trace.header.program).name or "gradviz")
     rows = "".join(
         f'<div data-line="{k}"><span class="n">{k}</span>{escape(line) or " "}</div>'
         for k, line in enumerate(_program(trace)[1].splitlines(), 1)
@@ -168,7 +177,7 @@ def _page(trace: Trace, figure: Figure, data: dict[str, Any], words: Words) -> s
 {assets.text("player", "player.css")}</style>
 </head>
 <body>
-<div id="player">
+<div id="player"{' class="lesson"' if lesson else ""}>
 <header>
 <h1>{name}</h1>
 <button id="first" aria-label="{label["first"]}" title="{label["first"]} (Home)">|◀</button>
@@ -180,13 +189,23 @@ def _page(trace: Trace, figure: Figure, data: dict[str, Any], words: Words) -> s
 </header>
 <pre id="code" tabindex="0" aria-label="{label["program"]}">{rows}</pre>
 <div id="figure"><svg id="drawing" viewBox="{box}" role="img" aria-labelledby="title"></svg></div>
-<p id="words" aria-live="polite"><b id="title"></b><span id="body"></span></p>
+{_lesson(words) if lesson else ""}<p id="words" aria-live="polite"><b id="title"></b><span id="body"></span></p>
 <footer><input id="slider" type="range" min="0" max="{trace.steps}" value="0" aria-label="{label["slider"]}"></footer>
 </div>
 <script>const DATA = {script};
 {assets.text("player", "player.js")}</script>
 </body>
 </html>
+"""
+
+
+def _lesson(words: Words) -> str:
+    """Where the lesson's words stand, with the way on."""
+    return f"""<section id="lesson" tabindex="0" aria-label="{escape(words("ui.lesson.name"), quote=True)}">
+<div id="told" aria-live="polite"></div>
+<nav><button id="back">{escape(words("ui.lesson.previous"))}</button><span id="place"></span>
+<button id="on" class="primary">{escape(words("ui.lesson.next"))}</button></nav>
+</section>
 """
 
 

@@ -17,7 +17,7 @@ def place(trace: Trace, checkpoint: Checkpoint) -> int | None:
 
 
 def told(trace: Trace, checkpoint: Checkpoint, language: str) -> str:
-    """The words, still Markdown. What this recording cannot answer is "…"."""
+    """The words, still Markdown, after the action's code. What this recording cannot answer is "…"."""
     words = checkpoint.words.get(language) or checkpoint.words["en"]
     step = place(trace, checkpoint)
 
@@ -29,4 +29,5 @@ def told(trace: Trace, checkpoint: Checkpoint, language: str) -> str:
         except TemplateError:
             return "…"
 
-    return replaced(words.text, answer)
+    said = replaced(words.text, answer)
+    return f"```python\n{checkpoint.action}\n```\n\n{said}" if checkpoint.action else said

@@ -4,7 +4,8 @@
   const $ = (id) => document.getElementById(id);
   const svg = $("drawing"), slider = $("slider"), last = DATA.figures.length - 1;
   const still = matchMedia("(prefers-reduced-motion: reduce)");
-  let step = 0, timer = 0, motion = 0;
+  const lesson = DATA.lesson || [];
+  let step = 0, timer = 0, motion = 0, checkpoint = 0;
 
   const draw = (figure) => { svg.innerHTML = figure.map((i) => DATA.table[i]).join(""); };
   const latest = (changes, upto) => {
@@ -34,9 +35,31 @@
     $("title").textContent = title;
     $("body").textContent = body;
     $("counter").textContent = DATA.labels.counter.replace("{step}", step).replace("{steps}", last);
+    if (lesson.length && lesson[checkpoint][0] !== step) tell(before(step));
     slider.value = step;
     slider.setAttribute("aria-valuetext", title);
     mark();
+  }
+
+  // The last checkpoint at or before a step; the first where there is none.
+  function before(n) {
+    let found = 0;
+    lesson.forEach(([at], k) => { if (at !== null && at <= n) found = k; });
+    return found;
+  }
+
+  function tell(k) {
+    checkpoint = k;
+    $("told").innerHTML = lesson[k][1];
+    $("place").textContent = DATA.labels.checkpoint.replace("{number}", k + 1).replace("{count}", lesson.length);
+    $("back").disabled = k === 0;
+    $("on").disabled = k === lesson.length - 1;
+  }
+
+  function visit(k) {
+    k = Math.max(0, Math.min(lesson.length - 1, Math.round(Number(k)) || 0));
+    tell(k);
+    if (lesson[k][0] !== null) { play(false); show(lesson[k][0], true); }
   }
 
   function mark() {
@@ -72,6 +95,11 @@
   $("last").onclick = () => go(last);
   $("play").onclick = () => play(!timer);
   slider.oninput = () => go(slider.value);
+  if (lesson.length) {
+    $("back").onclick = () => visit(checkpoint - 1);
+    $("on").onclick = () => visit(checkpoint + 1);
+    tell(before(DATA.start));
+  }
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
     const keys = {
@@ -86,7 +114,9 @@
   window.gradviz = {
     steps: last,
     goto: (n) => { go(n, false); return window.gradviz.state(); },
-    state: () => ({ step: step, grads: latest(DATA.grads, step), nodes: latest(DATA.nodes, step) }),
+    state: () => ({ step: step, grads: latest(DATA.grads, step), nodes: latest(DATA.nodes, step),
+      ...(lesson.length ? { checkpoint: checkpoint } : {}) }),
   };
+  if (lesson.length) window.gradviz.checkpoint = (k) => { visit(k); return window.gradviz.state(); };
   show(DATA.start, false);
 })();

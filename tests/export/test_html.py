@@ -6,6 +6,8 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -13,7 +15,11 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 
+from gradviz.app.shelf import shelf
 from gradviz.export.html import MOST_STEPS, TooLong, to_html
+from gradviz.player.lesson_markup import to_html as markup
+from gradviz.player.lesson_steps import step_of
+from gradviz.player.lesson_tell import told
 from gradviz.trace import Trace
 from gradviz.trace.events import Header, Op
 from tests.scene.one_layer import SOURCE, recording
@@ -99,3 +105,49 @@ def test_buttons_keys_and_bounds_in_a_real_browser(tmp_path: Path) -> None:
     })()"""
     seen = in_browser(tmp_path, to_html(recording(), step=3), script)
     assert seen == [3, 4, 5, 4, 14, 14, 0, 14, 0, 0, True, "9"]
+
+
+def test_a_lesson_is_in_its_page(lesson_run: Callable[[str], Trace]) -> None:
+    lesson = shelf()[0]
+    page = to_html(lesson_run(lesson.id), language="zh", lesson=lesson)
+    assert len(page.encode()) < 1_000_000
+    assert "http" not in page
+    assert "单层网络的前向传播" in page and "下一处" in page
+    assert 'id="lesson"' not in to_html(lesson_run(lesson.id))
+
+
+@pytest.mark.chromium
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+@pytest.mark.parametrize(("position", "language"), [(0, "en"), (2, "zh")])
+def test_a_lesson_in_a_real_browser(
+    tmp_path: Path, lesson_run: Callable[[str], Trace], position: int, language: str
+) -> None:
+    """At every step the state of the window's frame, and at every checkpoint its step and its words."""
+    lesson = shelf()[position]
+    trace = lesson_run(lesson.id)
+    script = """(() => {
+      const all = [], told = () => document.getElementById("told").textContent;
+      const by = (id) => { document.getElementById(id).click(); return [window.gradviz.state(), told()]; };
+      for (let n = 0; n <= window.gradviz.steps; n++) all.push(window.gradviz.goto(n));
+      const visits = DATA.lesson.map((_, k) => [window.gradviz.checkpoint(k), told()]);
+      window.gradviz.checkpoint(0);
+      return [all, visits, DATA.lesson.slice(1).map(() => by("on")), by("back")];
+    })()"""
+    states, visits, walked, back = in_browser(tmp_path, to_html(trace, language=language, lesson=lesson), script)
+    for n, state in enumerate(states):
+        frame = trace.at(n)
+        assert state["step"] == n
+        assert state["nodes"] == {str(k): frame.status(k) for k in range(len(trace.nodes))}
+        for name in ("w", "b"):
+            exact = frame.grad_data(name) if name in trace.names and trace.named(name, n) is not None else None
+            held = state["grads"][name]
+            assert (held is None) == (exact is None)
+            if exact is not None:
+                assert np.asarray(held, np.float32).tobytes() == exact.raw
+    assert len(visits) == len(lesson.checkpoints)
+    for k, (state, words) in enumerate(visits):
+        point = lesson.checkpoints[k]
+        assert (state["checkpoint"], state["step"]) == (k, step_of(trace, point.selector))
+        assert words == unescape(re.sub("<[^>]*>", "", markup(told(trace, point, language))))
+    assert walked == visits[1:]
+    assert back == visits[-2]
