@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from gradviz.graph import sizes
@@ -35,8 +36,10 @@ def build(
     cards, wires = _Builder(trace, rows=mode == "both").build()
     cards, wires, frames = fold(trace, cards, wires, folded, unfolded)
     if any(card.kind == "fold" for card in cards):
-        cards = _beside_the_first(_generations([replace(card, generation=0) for card in cards], wires))
-        cards, wires, place = _sorted(cards, wires)
+        cards = _beside_the_first(_generations([_moved(card, 0) for card in cards], wires))
+        order, place = _order(cards)
+        cards = [cards[i] for i in order]
+        wires = [replace(w, source=place[w.source], target=place[w.target]) for w in wires]
         frames = tuple(replace(f, cards=tuple(sorted(place[i] for i in f.cards))) for f in frames)
     return _finish(cards, wires, mode, frames)
 
@@ -112,6 +115,30 @@ def _autograd(trace: Trace) -> tuple[list[Card], list[Wire]]:
     return _generations(cards, wires), wires
 
 
+@dataclass(slots=True)
+class _Way:
+    """A wire in the making, see `Wire`."""
+
+    source: int
+    target: int
+    tensor: int | None = None
+    forward: bool = True
+    edges: list[tuple[int, int]] = field(default_factory=list)
+    ghost: bool = False
+    source_port: float = 0.0
+    target_port: float = 0.0
+    grad_from: float = 0.0
+    grad_to: float = 0.0
+    label: tuple[float, float] | None = None
+
+    def wire(self, place: Sequence[int]) -> Wire:
+        """The wire, where `place` tells where each card has gone."""
+        return Wire(
+            place[self.source], place[self.target], self.tensor, self.forward, tuple(self.edges), self.ghost,
+            self.source_port, self.target_port, self.grad_from, self.grad_to, self.label,
+        )  # fmt: skip
+
+
 class _Builder:
     """Walks the operations once, in order of time."""
 
@@ -134,11 +161,11 @@ class _Builder:
             if op.id in self.members and self._has_card(op):
                 self._op(op)
         self._results()
-        wires = self._wires()
-        self.cards = _generations(self.cards, wires)
-        cards, wires = self._copies(wires)
-        cards, wires, _ = _sorted(cards, wires)
-        return cards, wires
+        ways = self._ways()
+        self.cards = _generations(self.cards, ways)
+        cards = self._copies(ways)
+        order, place = _order(cards)
+        return [cards[i] for i in order], [way.wire(place) for way in ways]
 
     def _group(self) -> None:
         """Operations inside a composite, and their nodes, belong to the outermost one."""
@@ -231,53 +258,59 @@ class _Builder:
             slot=slot, grid=grid, born=max(1, seen[0]), width=width, height=height,
         )  # fmt: skip
 
-    def _wires(self) -> list[Wire]:
+    def _ways(self) -> list[_Way]:
         leaf_card: dict[int, int] = {}
-        wires: list[Wire] = []
+        ways: list[_Way] = []
         for tensor, source, target in self.reads:
             if source is None:
                 if tensor not in leaf_card:
                     leaf_card[tensor] = len(self.cards)
                     self.cards.append(self._leaf(tensor))
                 source = leaf_card[tensor]
-            wires.append(Wire(source, target, tensor))
+            ways.append(_Way(source, target, tensor))
         for tensor in self.accumulators:
             if tensor not in leaf_card and self.trace.name(tensor):
                 leaf_card[tensor] = len(self.cards)
                 self.cards.append(self._leaf(tensor))
-        return _with_gradients(self.trace, self.cards, wires) if self.rows else _with_ports(self.cards, wires)
+        if self.rows:
+            _add_gradients(self.trace, self.cards, ways)
+        _add_ports(self.cards, ways)
+        return ways
 
-    def _copies(self, wires: list[Wire]) -> tuple[list[Card], list[Wire]]:
+    def _copies(self, ways: list[_Way]) -> list[Card]:
         """A leaf stands in each graph that reads it, and beside each reader where there are many."""
         cards = list(self.cards)
-        users: dict[int, list[int]] = defaultdict(list)
-        for i, wire in enumerate(wires):
-            if cards[wire.source].kind == "leaf":
-                users[wire.source].append(i)
+        users: dict[int, list[_Way]] = defaultdict(list)
+        for way in ways:
+            if cards[way.source].kind == "leaf":
+                users[way.source].append(way)
         for leaf, found in users.items():
             homes: dict[tuple[int, int], int] = {}
-            many = len({wires[i].target for i in found}) > COPIES
-            for i in found:
-                target = cards[wires[i].target]
-                home = (target.generation, wires[i].target if many else -1)
+            many = len({way.target for way in found}) > COPIES
+            for way in found:
+                target = cards[way.target]
+                home = (target.generation, way.target if many else -1)
                 if not homes:
                     homes[home] = leaf
-                    cards[leaf] = replace(cards[leaf], generation=target.generation)
+                    cards[leaf] = _moved(cards[leaf], target.generation)
                 elif home not in homes:
                     homes[home] = len(cards)
                     copy = replace(cards[leaf], key=f"{cards[leaf].key}@{target.key}", generation=target.generation)
                     cards.append(copy)
-                wires[i] = replace(wires[i], source=homes[home])
-        return cards, wires
+                way.source = homes[home]
+        return cards
 
 
-def _with_gradients(trace: Trace, cards: list[Card], wires: list[Wire]) -> list[Wire]:
+def _moved(card: Card, generation: int) -> Card:
+    return card if card.generation == generation else replace(card, generation=generation)
+
+
+def _add_gradients(trace: Trace, cards: list[Card], ways: list[_Way]) -> None:
     """Give each wire the edges whose gradients go back along it, and the ports; add wires for edges that have none."""
     home = {node: i for i, card in enumerate(cards) for node in card.nodes}
     between: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for i, wire in enumerate(wires):
-        between[wire.source, wire.target].append(i)
-    edges: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for i, way in enumerate(ways):
+        between[way.source, way.target].append(i)
     for node in trace.nodes:
         target = home.get(node.id)
         if target is None:
@@ -288,72 +321,65 @@ def _with_gradients(trace: Trace, cards: list[Card], wires: list[Wire]) -> list[
                 continue
             found = between[source, target]
             if not found:
-                found.append(len(wires))
-                wires.append(Wire(source, target, None, forward=False))
-            edges[_best(trace, wires, found, receiver, slot)].append((node.id, number))
-    tracked = [bool(card.nodes) for card in cards]
-    wires = [
-        replace(
-            w,
-            edges=tuple(edges.get(i, ())),
-            ghost=not edges.get(i) and cards[w.target].kind == "op" and tracked[w.target],
-        )
-        for i, w in enumerate(wires)
-    ]
-    return _with_ports(cards, [_gradient_ports(trace, cards, w) for w in wires])
+                found.append(len(ways))
+                ways.append(_Way(source, target, forward=False))
+            way = ways[found[0] if len(found) == 1 else _best(trace, ways, found, receiver, slot)]
+            way.edges.append((node.id, number))
+    for way in ways:
+        reader = cards[way.target]
+        way.ghost = not way.edges and reader.kind == "op" and bool(reader.nodes)
+        _gradient_ports(trace, cards, way)
 
 
-def _best(trace: Trace, wires: list[Wire], found: list[int], receiver: int | None, slot: int) -> int:
+def _best(trace: Trace, ways: list[_Way], found: list[int], receiver: int | None, slot: int) -> int:
     """The wire whose tensor came out of this output of the receiving node; else the first between the two cards."""
     for i in found:
-        tensor = wires[i].tensor
+        tensor = ways[i].tensor
         known = trace.tensor(tensor) if tensor is not None else None
         if known is not None and known.node == receiver and known.output_nr == slot:
             return i
     return found[0]
 
 
-def _gradient_ports(trace: Trace, cards: list[Card], wire: Wire) -> Wire:
-    source, target = cards[wire.source], cards[wire.target]
+def _gradient_ports(trace: Trace, cards: list[Card], way: _Way) -> None:
+    source, target = cards[way.source], cards[way.target]
     if target.kind == "result":
-        return replace(wire, grad_from=target.height - 16, grad_to=sizes.row_center(len(source.nodes) - 1))
-    if not wire.edges:
-        return wire
-    node, number = wire.edges[0]
+        way.grad_from, way.grad_to = target.height - 16, sizes.row_center(len(source.nodes) - 1)
+        return
+    if not way.edges:
+        return
+    node, number = way.edges[0]
     receiver = trace.nodes[node].edges[number][0]
-    grad_from = sizes.row_center(target.nodes.index(node))
+    way.grad_from = sizes.row_center(target.nodes.index(node))
     if source.kind == "leaf":
-        return replace(wire, grad_from=grad_from, grad_to=sizes.slot_center(source.height))
-    row = source.nodes.index(receiver) if receiver in source.nodes else 0
-    return replace(wire, grad_from=grad_from, grad_to=sizes.row_center(row))
+        way.grad_to = sizes.slot_center(source.height)
+    else:
+        way.grad_to = sizes.row_center(source.nodes.index(receiver) if receiver in source.nodes else 0)
 
 
-def _with_ports(cards: list[Card], wires: list[Wire]) -> list[Wire]:
+def _add_ports(cards: list[Card], ways: list[_Way]) -> None:
     """Forward ports: the inputs of an operation share its upper half in their order."""
-    inputs: dict[int, list[int]] = defaultdict(list)
-    for i, wire in enumerate(wires):
-        if wire.forward:
-            inputs[wire.target].append(i)
-    made = list(wires)
+    inputs: dict[int, list[_Way]] = defaultdict(list)
+    for way in ways:
+        if way.forward:
+            inputs[way.target].append(way)
     for target, found in inputs.items():
         card = cards[target]
         room = sizes.HEADER if len(found) <= 4 else card.height
-        for rank, i in enumerate(found):
-            source = cards[wires[i].source]
-            leaf_middle = min(
-                source.height - 8, sizes.LEAF_HEADER + (source.grid[0] if source.grid else 3) * sizes.PITCH / 2
-            )
-            made[i] = replace(
-                wires[i],
-                source_port=leaf_middle if source.kind == "leaf" else sizes.HEADER / 2,
-                target_port=card.height / 2 if card.kind == "result" and not cards[wires[i].source].nodes
-                else sizes.HEADER / 2 if card.kind == "result" else room * (rank + 1) / (len(found) + 1),
-                label=(84.0, 22.0) if wires[i].edges or source.kind != "leaf" else None,
-            )  # fmt: skip
-    return made
+        for rank, way in enumerate(found):
+            source = cards[way.source]
+            leaf = source.kind == "leaf"
+            rows = source.grid[0] if source.grid else 3
+            middle = min(source.height - 8, sizes.LEAF_HEADER + rows * sizes.PITCH / 2)
+            way.source_port = middle if leaf else sizes.HEADER / 2
+            if card.kind == "result":
+                way.target_port = sizes.HEADER / 2 if source.nodes else card.height / 2
+            else:
+                way.target_port = room * (rank + 1) / (len(found) + 1)
+            way.label = (84.0, 22.0) if way.edges or not leaf else None
 
 
-def _generations(cards: list[Card], wires: list[Wire]) -> list[Card]:
+def _generations(cards: list[Card], wires: Sequence[Wire | _Way]) -> list[Card]:
     """Number the graphs that are not connected but by leaves, in order of time."""
     leader = list(range(len(cards)))
 
@@ -374,18 +400,19 @@ def _generations(cards: list[Card], wires: list[Wire]) -> list[Card]:
     made = []
     for i, card in enumerate(cards):
         if i not in shared:
-            made.append(replace(card, generation=numbers.setdefault(find(i), len(numbers))))
+            made.append(_moved(card, numbers.setdefault(find(i), len(numbers))))
         else:
             made.append(card)
     for wire in wires:
         if wire.source in shared and made[wire.source].generation == 0:
-            made[wire.source] = replace(made[wire.source], generation=made[wire.target].generation)
+            made[wire.source] = _moved(made[wire.source], made[wire.target].generation)
     return made
 
 
-def _sorted(cards: list[Card], wires: list[Wire]) -> tuple[list[Card], list[Wire], dict[int, int]]:
-    """Cards by generation and birth; leaves before what reads them. Also gives where each card has gone."""
+def _order(cards: list[Card]) -> tuple[list[int], list[int]]:
+    """Cards by generation and birth, leaves before what reads them; and where each card has gone."""
     order = sorted(range(len(cards)), key=lambda i: (cards[i].generation, cards[i].born, cards[i].kind != "leaf", i))
-    place = {old: new for new, old in enumerate(order)}
-    moved = [replace(w, source=place[w.source], target=place[w.target]) for w in wires]
-    return [cards[i] for i in order], moved, place
+    place = [0] * len(order)
+    for new, old in enumerate(order):
+        place[old] = new
+    return order, place

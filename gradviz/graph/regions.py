@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
@@ -115,11 +116,12 @@ class Region:
         gaps = [max(self.gaps[line[p]] for line in lines if p < len(line)) for p in range(longest)]
         lefts = [sum(widths[:p]) + sum(gaps[: p + 1]) for p in range(longest)]
         bottom, shift = 0.0, [0.0] * len(columns)
+        entering = self._entering(starts)
         for number, line in enumerate(lines):
             for p, column in enumerate(line):
                 self.widths[column], self.gaps[column], self.lefts[column] = widths[p], gaps[p], lefts[p]
             if number:
-                bottom = self._turned(line[0], bottom)
+                bottom = self._turned(entering[line[0]], bottom)
             down = bottom - min(tops[c] for c in line)
             for column in line:
                 shift[column] = down
@@ -139,16 +141,22 @@ class Region:
                     costs[column] += 3.0
         return costs
 
-    def _turned(self, column: int, bottom: float) -> float:
-        """Send the wires that enter a column round to its line, below `bottom`. Gives where that line may begin."""
-        entering = []
+    def _entering(self, starts: Sequence[int]) -> dict[int, list[tuple[float, int, int]]]:
+        """First column of a line -> wires that come to it from the line before: height there, wire, lanes passed."""
+        found: dict[int, list[tuple[float, int, int]]] = {column: [] for column in starts}
         for w, (source, target) in zip(self.wires, self.ends, strict=True):
-            if w in self.stubs or not self.rank[source] < column <= self.rank[target]:
+            if w in self.stubs:
                 continue
-            passed = column - 1 - self.rank[source]
-            wire = self.graph.wires[w]
-            y = self.tops[self.lanes[w][0] + passed - 1] if passed else self.tops[source] + wire.source_port
-            entering.append((y, w, passed))
+            left, right = self.rank[source], self.rank[target]
+            for column in starts[bisect_right(starts, left) : bisect_right(starts, right)]:
+                passed = column - 1 - left
+                port = self.graph.wires[w].source_port
+                y = self.tops[self.lanes[w][0] + passed - 1] if passed else self.tops[source] + port
+                found[column].append((y, w, passed))
+        return found
+
+    def _turned(self, entering: list[tuple[float, int, int]], bottom: float) -> float:
+        """Send wires round to their line, below `bottom`. Gives where that line may begin."""
         entering.sort()
         many, framed = len(entering), bool(self.graph.groups)
         first = bottom + CORRIDOR / 2 + (UNDER if framed else 0.0)

@@ -146,7 +146,7 @@ class _Grower:
 
     def _gather(self, group: Group, parts: list[int | Group], signs: list[int]) -> None:
         at = 0
-        for start, period, count in repeats(signs):
+        for start, period, count in repeats(signs) if self._count(parts) >= WORTH else ():
             if self._count(parts[start : start + period * count]) < WORTH:
                 continue
             self._by_line(group, parts[at:start], whole=False)

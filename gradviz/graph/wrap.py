@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -53,7 +54,8 @@ def breaks(widths: Sequence[float], gaps: Sequence[float], costs: Sequence[float
     found = [0]
     for k in range(1, count):
         low, high = (k - ASIDE) * line, (k + ASIDE) * line
-        near = [c for c in range(found[-1] + 1, len(ends)) if low <= ends[c - 1] <= high]
+        first, last = bisect_left(ends, low) + 1, bisect_right(ends, high) + 1
+        near = range(max(first, found[-1] + 1), min(last, len(ends)))
         if near:
             found.append(min(near, key=lambda c: costs[c] + 6 * abs(ends[c - 1] - k * line) / line))
     return found
