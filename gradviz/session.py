@@ -38,6 +38,8 @@ class Session:
         """The run that this one is compared with: the one before it, or one that was opened for that."""
         self.before_name = ""
         """The file that it was opened from."""
+        self.tape: list[bytes] | None = None
+        """The bytes that the recording was decoded from, in order; None: it came some other way."""
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> Callable[[], None]:
@@ -67,12 +69,12 @@ class Session:
             for listener in tuple(self._listeners):
                 listener(old, view)
 
-    def begin(self, trace: Trace, *, step: int = 0) -> None:
+    def begin(self, trace: Trace, *, step: int = 0, tape: list[bytes] | None = None) -> None:
         """Take another recording. The one that was shown is kept to be compared with, unless a comparison is going on:
-        then what that is with stays."""
+        then what that is with stays. `tape`: what it was decoded from; grows with it."""
         if self.trace.steps and not (self.view.comparing and self.before is not None):
             self.before, self.before_name = self.trace, ""
-        self.trace = trace
+        self.trace, self.tape = trace, tape
         self._forget()
         self.update(
             revision=self.view.revision + 1,

@@ -24,6 +24,7 @@ from gradviz.app.levels import CROWD, Levels
 from gradviz.app.minimap import Minimap
 from gradviz.app.paint import color, font
 from gradviz.explain import Words
+from gradviz.graph.messages import Placed
 from gradviz.graph.model import Graph, Layout
 from gradviz.player.view import ViewState
 from gradviz.scene.compose import Composer, Scene
@@ -105,13 +106,16 @@ class Canvas(QWidget):
 
     # ---- what is shown
 
-    def set_graph(self, graph: Graph, layout: Layout, provisional: int | None = None) -> None:
+    def set_graph(
+        self, graph: Graph, layout: Layout, provisional: int | None = None, placed: Placed | None = None
+    ) -> None:
         """Show another graph or layout. The eye stays with what it saw; the first graph of a recording is fitted.
 
-        Cards from `provisional` on are shown faintly: the program is still running, and they may move.
+        Cards from `provisional` on are shown faintly: the program is still running, and they may move. `placed`: the
+        same graph with what was worked out about it elsewhere.
         """
         old = self.composer
-        self.composer = Composer(self.session.trace, graph, layout, load_theme(self.session.view.theme))
+        self.composer = Composer(self.session.trace, graph, layout, load_theme(self.session.view.theme), placed)
         self.composer.provisional = provisional
         self._levels.forget()
         self._scene = None

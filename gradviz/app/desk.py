@@ -22,6 +22,7 @@ from gradviz.app.left import LeftColumn
 from gradviz.app.lessons import LessonList, LessonPanel
 from gradviz.app.palette import Answer, KeysPage, Palette
 from gradviz.app.port import WindowPort
+from gradviz.app.reading import FileReader
 from gradviz.app.recording import RecorderProcess
 from gradviz.app.setup_page import SetupPage
 from gradviz.app.stage import Stage
@@ -73,6 +74,7 @@ class Desk(QObject):
         )
         self.port = WindowPort(self)
         self.recorder = RecorderProcess(self.session, self)
+        self.reader = FileReader(self.session, self)
         self.commands = Commands(self.session, self.port, window)
         self.banner = Banner(self.session)
         self.toolbar = Toolbar(self.commands)
@@ -154,6 +156,7 @@ class Desk(QObject):
         self.commands.give_plain_keys(self.canvas, self.timeline)
         self.recorder.lost.connect(self._lost)
         self.recorder.starved.connect(self._starved)
+        self.reader.ended.connect(self.port.tell_damage)
         self.left.build.built.connect(lambda form: self.port.rerun(from_form(form)))
         self.toolbar.example.connect(self._example)
         self.toolbar.recent.connect(lambda path: self.commands.trigger("file.open", path))
@@ -182,13 +185,15 @@ class Desk(QObject):
         self._clock.stop()
         self.setup.prober.close()
         self.autosave.close()
+        self.layouts.close()
+        self.reader.stop()
         self.recorder.close()
 
     @property
     def is_ready(self) -> bool:
         """The program has ended and all that was recorded is on the canvas."""
         view = self.session.view
-        recorded = bool(self.session.trace.events) and view.live not in ("starting", "running")
+        recorded = bool(self.session.trace.events) and view.live not in ("starting", "running") and view.busy is None
         due = self.left.build.is_due or self.left.program.code.highlighter.is_due
         due = due or self.compare.knobs.is_due
         return recorded and self.layouts.is_settled and not due

@@ -377,7 +377,7 @@ class Facts:
 
     def leaves(self) -> list[Row]:
         """Each leaf that gradients can reach: how many contributions so far, and the norm."""
-        ids = [t for t in self.trace.names_of if self._is_leaf(t)]
+        ids = [t for t, wants in self.trace.named_leaves.items() if wants and self._is_leaf(t)]
         if not ids:
             return []
         rows: list[Row] = [Head(self._t("leaf_gradients"))]

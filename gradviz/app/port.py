@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QFileDialog
 
 from gradviz.app.banner import Say
 from gradviz.app.launch import Launched, Opening, read_program
+from gradviz.app.reading import LARGE
 from gradviz.app.setups import remembered
 from gradviz.app.shelf import shelf
 from gradviz.explain import Words
@@ -127,16 +128,23 @@ class WindowPort:
             self.cannot_open(path, str(error))
 
     def _show_recording(self, path: str) -> None:
-        trace = open_trace(path)
+        large = Path(path).exists() and Path(path).stat().st_size > LARGE
+        trace = self._desk.reader.open(path) if large else open_trace(path)
         self._desk.recorder.close()
         self._desk.banner.hide()
         name = Path(path).name
         header = trace.header
         self.session.update(live="none", actions=(), editing=False, device=header.device, lesson=None, checkpoint=0)
         self.session.update(program=Program(header.source, name, saved=header.source))
-        self.session.begin(trace)
-        if trace.damage:
-            damage = trace.damage
+        if large:
+            self._desk.reader.start(trace)
+            return
+        self.session.begin(trace, tape=[Path(path).read_bytes()])
+        self.tell_damage(trace.damage or "")
+
+    def tell_damage(self, damage: str) -> None:
+        """Say that a recording is not whole."""
+        if damage:
             self._desk.banner.tell(lambda words: damage, warn=True)
 
     # ---- lessons

@@ -115,7 +115,7 @@ class RecorderProcess(QObject):
         one. `launched`: a recorder of this program that is already on its way."""
         self.close()
         self._left = self.session.trace if self.session.trace.steps else None
-        self.session.begin(Trace())
+        self.session.begin(Trace(), tape=[])
         self.session.update(live="starting", actions=(), following=False)
         self._decoder, self._pieces, self._waiting = Decoder(), [], list(actions)
         self._resume, self._play_from, self._stopping = step, None, False
@@ -228,6 +228,8 @@ class RecorderProcess(QObject):
         try:
             events = self._decoder.feed(piece)
             trace.extend(events)
+            if self.session.tape is not None:
+                self.session.tape.append(piece)
             if self._decoder.damage:
                 raise TraceError(self._decoder.damage)
         except TraceError as error:

@@ -106,6 +106,8 @@ class StatusText(Panel):
 def state(session: Session) -> tuple[str, dict[str, str]]:
     """Key and fields of the sentence that says how things stand."""
     view, trace = session.view, session.trace
+    if view.busy is not None:
+        return f"ui.status.{view.busy[0]}", {"percent": str(view.busy[1])}
     if view.live in ("starting", "running"):
         return f"ui.status.{view.live}", {}
     event = trace.event_at(view.step) if trace.events else None
@@ -118,11 +120,7 @@ def state(session: Session) -> tuple[str, dict[str, str]]:
 
 def leaf_count(trace: Trace) -> int:
     """Named tensors without a grad_fn that were not made from others by the program's tracked operations."""
-    count = 0
-    for ident, names in trace.names_of.items():
-        known = trace.tensor(ident)
-        count += bool(names and known and known.is_leaf and ident not in trace.grad_tensors)
-    return count
+    return len(trace.named_leaves)
 
 
 def duration(seconds: float) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QFocusEvent,
@@ -30,6 +32,9 @@ from gradviz.trace.values import number
 WIDEST = 48.6
 """Pixels a step takes where there is room enough."""
 RIGHT = 24
+GROW_SECONDS = 0.012
+REDRAW_SECONDS = 0.25
+"""While more is to be read, the tracks are drawn anew this often."""
 FUTURE = 0.36
 """Opacity of what has not happened yet."""
 _REPAINT = ("step", "selection", "search", "language", "theme", "presenter", "quiz", "engine")
@@ -52,6 +57,8 @@ class Timeline(QWidget):
         self._scale: float | None = None
         self._first = 0.0
         self._pictures: tuple[object, QPixmap] | None = None
+        self._shape: tuple[object, Picture] | None = None
+        self._drawn = 0.0
         self._dragging = False
         self._pan: QPoint | None = None
         self._reader = QTimer(self)
@@ -89,11 +96,14 @@ class Timeline(QWidget):
             self.update()
 
     def _read(self) -> None:
-        if self.tracks.grow():
+        if self.tracks.grow(GROW_SECONDS):
             self._reader.stop()
         else:
             self._reader.start()
-        self._pictures = None
+            if time.monotonic() - self._drawn < REDRAW_SECONDS:
+                return
+        self._drawn = time.monotonic()
+        self._pictures = self._shape = None
         self.update()
 
     def _name(self) -> None:
@@ -178,22 +188,32 @@ class Timeline(QWidget):
         self._here(painter, x)
 
     def _geometry(self) -> Picture:
+        """What is to be painted: the same one as long as only the step changes."""
+        view, key = self.session.view, self._key()
+        if self._shape is None or self._shape[0] != key:
+            made = Picture(
+                self.tracks,
+                load_theme(view.theme),
+                self.width(),
+                self.height(),
+                self.scale(),
+                self._first,
+                lambda step: step_label(self.session.trace, step),
+                Words(view.language),
+            )
+            self._shape = (key, made)
+        return self._shape[1]
+
+    def _key(self) -> object:
         view = self.session.view
-        return Picture(
-            self.tracks,
-            load_theme(view.theme),
-            self.width(),
-            self.height(),
-            self.scale(),
-            self._first,
-            lambda step: step_label(self.session.trace, step),
-            Words(view.language),
+        return (
+            (view.revision, self.tracks.steps, view.theme, view.language),
+            (self.size(), self.devicePixelRatioF(), self.scale(), self._first),
         )
 
     def _picture(self) -> QPixmap:
         """The tracks without the playhead; made anew when anything but the step changes."""
-        view, ratio = self.session.view, self.devicePixelRatioF()
-        key = (self.size(), ratio, self.scale(), self._first, view.theme, view.language, self.tracks.steps)
+        ratio, key = self.devicePixelRatioF(), self._key()
         if self._pictures is None or self._pictures[0] != key:
             pixmap = QPixmap(self.size() * ratio)
             pixmap.setDevicePixelRatio(ratio)
@@ -298,7 +318,7 @@ class Timeline(QWidget):
         kept = begun and trace.passes[begun - 1].retain_graph and held
         key = "ui.timeline.kept_retained" if kept else "ui.timeline.kept"
         text = words(key, bytes=bytes_text(held)) if held or begun else ""
-        return text, geometry.theme.saved, geometry.held_y(held) - 2
+        return text, geometry.theme.saved, float(geometry.held_y(held)) - 2
 
     # ---- hands
 

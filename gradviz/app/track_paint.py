@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -45,6 +46,8 @@ CHIP_FROM = 26.0
 """Fewest pixels a step needs for a chip with a label."""
 BAR = 3
 """Pixels of a bar, its gap included."""
+DENSE = 600
+"""Lines of more points than this are drawn thin and unsmoothed."""
 STEEP = 50.0
 """Norms further apart than this are shown on a logarithmic scale."""
 _TOKENS = {OP: "forward", SEED: "gradient", NODE: "gradient", LEAF: "leaf", FAULT: "error", FAULT_BACK: "error"}
@@ -116,11 +119,20 @@ class Picture:
             share = norm / high
         return self.y(top + height - 4) - share * (self.y(top + height - 4) - self.y(top + 8))
 
-    def held_y(self, held: int) -> float:
-        """Height of a number of bytes in its track."""
-        most = int(self.tracks.trace.held_bytes().max())
+    @cached_property
+    def held(self) -> Ints:
+        """Bytes kept after each step that was read."""
+        return self.tracks.trace.held_bytes()[: self.tracks.steps + 1]
+
+    @cached_property
+    def _most_held(self) -> int:
+        return int(self.held.max(initial=0))
+
+    def held_y(self, held: Floats | float) -> Floats | float:
+        """Height of a number of bytes, or of several, in their track."""
+        most = self._most_held
         top, height = ROWS["saved"]
-        share = held / most if most else 0.0
+        share = held / max(most, 1)
         return self.y(top + height - 2) - share * (self.y(top + height - 2) - self.y(top + 6))
 
 
@@ -220,38 +232,53 @@ def _stairs(painter: QPainter, picture: Picture) -> None:
         painter.setPen(pen(theme.idle, 0.55, 1.2, (1.5, 3.0)))
         for part in dotted:
             painter.drawPolyline(QPolygonF(part))
-        painter.setPen(pen(ink, 1.0, 1.8, _DASHES[i % len(_DASHES)]))
-        for part in solid:
-            painter.drawPolyline(QPolygonF(part))
+        dense = sum(map(len, solid))
+        painter.setPen(pen(ink, 1.0, _line(dense), _DASHES[i % len(_DASHES)] if dense <= DENSE else ()))
+        with _plain_if(painter, dense):
+            for part in solid:
+                painter.drawPolyline(QPolygonF(part))
 
 
 def _in_view(steps: Ints, values: Floats, picture: Picture) -> tuple[Ints, Floats]:
-    """The changes in view and the one before; at most a few for each pixel: the last one of those holds."""
+    """The changes in view and the one before; at most one for each pixel: the last one holds."""
     first, last = picture.seen
     low = max(0, int(np.searchsorted(steps, first)) - 1)
     high = int(np.searchsorted(steps, last, "right")) + 1
     steps, values = steps[low:high], values[low:high]
-    if len(steps) > 4 * picture.width:
-        pixel = (steps * picture.scale * 2).astype(np.int64)
+    if len(steps) > picture.width:
+        pixel = (steps * picture.scale).astype(np.int64)
         keep = np.flatnonzero(np.diff(pixel, append=pixel[-1] + 1))
         steps, values = steps[keep], values[keep]
     return steps, values
 
 
 def _saved(painter: QPainter, picture: Picture) -> None:
-    held = picture.tracks.trace.held_bytes()[: picture.tracks.steps + 1]
+    held = picture.held
     changed = np.flatnonzero(np.diff(held, prepend=0))
     steps, values = _in_view(changed, held[changed].astype(np.float64), picture)
-    floor = picture.held_y(0)
-    points = [QPointF(picture.x(0), floor)]
-    for step, value in zip(steps.tolist(), values.tolist(), strict=True):
-        points += [QPointF(picture.x(step), points[-1].y()), QPointF(picture.x(step), picture.held_y(int(value)))]
-    points.append(QPointF(picture.x(picture.tracks.steps), points[-1].y()))
+    floor = float(picture.held_y(0))
+    xs = np.repeat(LEFT + (steps - picture.first) * picture.scale, 2).tolist()
+    ys = np.repeat(np.concatenate([[floor], np.asarray(picture.held_y(values)).reshape(-1)]), 2).tolist()
+    ends = picture.x(0), picture.x(picture.tracks.steps)
+    points = [QPointF(x, y) for x, y in zip([ends[0], *xs, ends[1]], ys, strict=True)]
     area = QPainterPath()
     area.addPolygon(QPolygonF([*points, QPointF(points[-1].x(), floor), points[0]]))
-    painter.fillPath(area, color(picture.theme.saved_fill))
-    painter.setPen(pen(picture.theme.saved, 1.0, 1.8, ()))
-    painter.drawPolyline(QPolygonF(points))
+    with _plain_if(painter, len(points)):
+        painter.fillPath(area, color(picture.theme.saved_fill))
+        painter.setPen(pen(picture.theme.saved, 1.0, _line(len(points)), ()))
+        painter.drawPolyline(QPolygonF(points))
+
+
+@contextmanager
+def _plain_if(painter: QPainter, points: int) -> Iterator[None]:
+    """Without smoothing where there are so many points that it would take longer than a frame and not be seen."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, points <= DENSE)
+    yield
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+
+
+def _line(points: int) -> float:
+    return 1.8 if points <= DENSE else 1.0
 
 
 def _changes(painter: QPainter, picture: Picture) -> None:

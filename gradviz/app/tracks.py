@@ -50,13 +50,11 @@ class Tracks:
         self._total: tuple[list[int], list[float]] = ([], [])
         self._squares: dict[int, float] = {}
         self._sum = 0.0
-        self._columns: tuple[npt.NDArray[np.uint8], Floats] | None = None
+        self._columns: tuple[npt.NDArray[np.uint8], Floats] = np.zeros(0, np.uint8), np.zeros(0)
 
     def grow(self, seconds: float = 0.03) -> bool:
         """Read what the recording has gained, for about that long. True when nothing is left to read."""
         events, end = self.trace.events, time.perf_counter() + seconds
-        if self._read < len(events):
-            self._columns = None
         while self._read < len(events):
             event = events[self._read]
             step = self.trace.step_of_event(self._read)
@@ -137,8 +135,12 @@ class Tracks:
         return len(self._kinds) - 1
 
     def _arrays(self) -> tuple[npt.NDArray[np.uint8], Floats]:
-        if self._columns is None or len(self._columns[0]) != len(self._kinds):
-            self._columns = np.asarray(self._kinds, np.uint8), np.asarray(self._weights)
+        kinds, weights = self._columns
+        if len(kinds) != len(self._kinds):
+            more = self._kinds[len(kinds) :], self._weights[len(kinds) :]
+            kinds = np.concatenate([kinds, np.asarray(more[0], np.uint8)])
+            weights = np.concatenate([weights, np.asarray(more[1])])
+            self._columns = kinds, weights
         return self._columns
 
     @property

@@ -9,6 +9,7 @@ from typing import Literal
 
 from gradviz.graph import sizes
 from gradviz.graph.folds import fold
+from gradviz.graph.index import index_card
 from gradviz.graph.model import Card, Graph, Opened, Wire
 from gradviz.trace import Trace, shape_text
 from gradviz.trace.events import Op, Tensor
@@ -51,22 +52,18 @@ def _beside_the_first(cards: list[Card]) -> list[Card]:
 
 
 def _finish(cards: list[Card], wires: list[Wire], mode: str, frames: tuple[Opened, ...] = ()) -> Graph:
-    of_op = {op: i for i, card in enumerate(cards) for op in card.ops}
+    index: dict[str, int] = {}
+    of_op: dict[int, int] = {}
     of_node: dict[int, int] = {}
     of_tensor: dict[int, list[int]] = defaultdict(list)
     for i, card in enumerate(cards):
-        for node in card.nodes:
-            of_node.setdefault(node, i)
-        if card.tensor is not None and card.kind in ("leaf", "result"):
-            of_tensor[card.tensor].append(i)
-        for tensor in card.tensors:
-            of_tensor[tensor].append(i)
+        index_card(i, card, index, of_op, of_node, of_tensor)
     return Graph(
         tuple(cards),
         tuple(wires),
         mode,
         frames,
-        index={card.key: i for i, card in enumerate(cards)},
+        index=index,
         card_of_op=of_op,
         card_of_node=of_node,
         cards_of_tensor={tensor: tuple(found) for tensor, found in of_tensor.items()},

@@ -6,7 +6,7 @@ Order Restricted Statistical Inference, 1988, chapter 1), forth and back over th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 SWEEPS = 10
 MANY = 20_000
@@ -16,8 +16,14 @@ Link = tuple[int, int, float, float, float]
 """Left item, right item, height of the wire's end on each below the item's top, weight."""
 
 
-def heights(columns: Sequence[Sequence[int]], height: Sequence[float], links: Sequence[Link]) -> list[float]:
-    """Tops of all items, in pixels. `height` of an item includes the space to be kept below it."""
+def heights(
+    columns: Sequence[Sequence[int]],
+    height: Sequence[float],
+    links: Sequence[Link],
+    beat: Callable[[], object] = lambda: None,
+) -> list[float]:
+    """Tops of all items, in pixels. `height` of an item includes the space to be kept below it. `beat` is called
+    `SWEEPS` times at most, and may raise to end the work."""
     count = len(height)
     offset, level = [0.0] * count, [0.0] * count
     for column in columns:
@@ -29,6 +35,7 @@ def heights(columns: Sequence[Sequence[int]], height: Sequence[float], links: Se
             level[item] = -y / 2
     near, shift, total = _pulls(count, links, offset)
     for sweep in range(SWEEPS if count <= MANY else SWEEPS // 2):
+        beat()
         for column in columns if sweep % 2 else reversed(columns):
             if len(column) == 1:
                 (item,) = column

@@ -6,13 +6,14 @@ Items are plain numbers: first the cards of one graph, then the lanes of wires t
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 Lists = list[list[int]]
 
 SWEEPS = 6
 SWAPS = 4
+BEATS = SWEEPS + 1
 MANY = 20_000
 """Above so many items only half the sweeps are made, and no swaps."""
 
@@ -68,8 +69,14 @@ def _depths(inputs: Lists, readers: Lists) -> tuple[list[int], list[int]]:
     return depth, order
 
 
-def ordered(rank: Sequence[int], links: Sequence[tuple[int, int]], until: float = float("inf")) -> tuple[Lists, int]:
-    """The items of each column from top to bottom, and how many wires cross. `until`: process time to stop at."""
+def ordered(
+    rank: Sequence[int],
+    links: Sequence[tuple[int, int]],
+    until: float = float("inf"),
+    beat: Callable[[], object] = lambda: None,
+) -> tuple[Lists, int]:
+    """The items of each column from top to bottom, and how many wires cross. `until`: process time to stop at. `beat`
+    is called `BEATS` times at most, and may raise to end the work."""
     count = len(rank)
     left, right = neighbours(count, links)
     columns = _first_order(rank, left)
@@ -78,6 +85,7 @@ def ordered(rank: Sequence[int], links: Sequence[tuple[int, int]], until: float 
     best = columns
     sweeps = SWEEPS if count <= MANY else SWEEPS // 2
     for sweep in range(sweeps):
+        beat()
         if not fewest or time.process_time() > until:
             break
         columns = [list(column) for column in columns]
@@ -87,6 +95,7 @@ def ordered(rank: Sequence[int], links: Sequence[tuple[int, int]], until: float 
         if crossings < fewest:
             best, fewest = columns, crossings
     if fewest and count <= MANY:
+        beat()
         best, fewest = _swapped(best, fewest, place, left, right, until)
     return best, fewest
 

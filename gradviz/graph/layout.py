@@ -16,7 +16,7 @@ import numpy as np
 
 from gradviz.graph.keep import Kept
 from gradviz.graph.model import Card, Floats, Graph, Layout, Wire
-from gradviz.graph.regions import Region
+from gradviz.graph.regions import BEATS, Region
 from gradviz.graph.routes import Plan, Routes, routes
 
 BETWEEN = 90.0
@@ -41,7 +41,8 @@ def lay_out(
     old graph stand to its right. A generation is laid out afresh where something new comes before what is there (a
     fold was opened) or where it grew by more than it was. `direction`: of the columns; for "down" a port's distance
     from the top becomes one from the left, in proportion. `budget_seconds` of processor time are spent on fewer
-    crossings, then what is best so far is taken (so a budget gives up determinism). `progress` hears shares up to 1.
+    crossings, then what is best so far is taken (so a budget gives up determinism). `progress` hears shares up to 1;
+    what it raises ends the work.
     """
     began, until = time.perf_counter(), float("inf")
     if budget_seconds is not None:
@@ -63,13 +64,23 @@ def _right(
     cards, wires = _by_generation(graph)
     kept = Kept(graph, *previous) if previous else None
     done, bottom = 0, -BETWEEN
+    beats = 0
+
+    def beat() -> None:
+        nonlocal beats
+        beats += 1
+        if progress is not None:
+            share = min(1.0, beats / BEATS) * len(cards[number])
+            progress(0.9 * (done + share) / len(graph.cards))
+
     for number in sorted(cards):
         top = bottom + BETWEEN
         placed = kept.place(plan, cards[number], wires[number], top) if kept else None
         if placed is None:
             if kept:
                 top = max(top, kept.top(cards[number]))
-            placed = Region(graph, cards[number], wires[number], until).place(plan, 0.0, top)
+            beats = 0
+            placed = Region(graph, cards[number], wires[number], until, beat=beat).place(plan, 0.0, top)
         bottom = max(bottom, placed)
         done += len(cards[number])
         if progress is not None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
 
-from gradviz.graph.heights import Link, heights
+from gradviz.graph.heights import SWEEPS, Link, heights
+from gradviz.graph.layers import BEATS as ORDER_BEATS
 from gradviz.graph.layers import ordered, ranks
 from gradviz.graph.model import Graph
 from gradviz.graph.routes import LANE, Plan
@@ -18,6 +19,7 @@ LABEL_GAP = 96.0
 LABEL_SIDES = 20.0
 ROW_SPACE = 26.0
 LANE_SPACE = 4.0
+BEATS = ORDER_BEATS + SWEEPS
 LONGEST = 24
 """A wire over more columns than this is a stub."""
 STRAIGHT = 60.0
@@ -35,6 +37,7 @@ class Region:
         until: float = float("inf"),
         *,
         wraps: bool = True,
+        beat: Callable[[], object] = lambda: None,
     ) -> None:
         self.graph = graph
         self.cards = list(cards)
@@ -46,10 +49,10 @@ class Region:
         """Wire -> (its first lane's item, how many)."""
         self.stubs: set[int] = set()
         self.links = self._lanes()
-        columns, self.crossings = ordered(self.rank, [(a, b) for a, b, *_ in self.links], until)
+        columns, self.crossings = ordered(self.rank, [(a, b) for a, b, *_ in self.links], until, beat)
         high = [graph.cards[c].height + ROW_SPACE for c in self.cards]
         high += [LANE + LANE_SPACE] * (len(self.rank) - len(high))
-        self.tops = heights(columns, high, self.links)
+        self.tops = heights(columns, high, self.links, beat)
         self.high = high
         self._columns(columns)
         self.turns: list[Turn] = []

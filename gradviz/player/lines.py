@@ -6,12 +6,16 @@ import ast
 import keyword
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
 from gradviz.player.forms import Seed, seed_text
 from gradviz.trace import Trace
 from gradviz.trace.events import Backward, Fault, Tensor
+
+NEWEST = 500, 5000
+"""So many tensors, and operations that use them, are looked at for a default root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +42,9 @@ def leaves(trace: Trace) -> list[Leaf]:
     """Leaves that require grad and have a name, as things stand at the end of the recording, in order of birth."""
     frame = trace.at(trace.steps)
     found = []
-    for ident in list(trace.tensors):
+    for ident in sorted(tensor for tensor, wants in trace.named_leaves.items() if wants):
         known, name = trace.tensor(ident), reachable(trace, ident)
-        if known and name and known.requires_grad and known.is_leaf and ident not in trace.grad_tensors:
+        if known and name:
             found.append(Leaf(ident, name, known.shape, frame.grad_data(ident) is not None))
     return found
 
@@ -80,7 +84,7 @@ def default_root(trace: Trace) -> Root | None:
                 return root
     used = _used(trace)
     fallback = None
-    for tensor in sorted(trace.tensors, reverse=True):
+    for tensor in islice(reversed(trace.tensors), NEWEST[0]):
         root = _root(trace, tensor)
         if root and tensor not in used:
             return root
@@ -100,8 +104,8 @@ def _root(trace: Trace, tensor: int) -> Root | None:
 
 
 def _used(trace: Trace) -> set[int]:
-    """Tensors from which others with a grad_fn were computed. The newest thousands are enough for a default."""
-    return {tensor for op in trace.ops[-5000:] if op.nodes for tensor in op.inputs}
+    """Tensors from which others with a grad_fn were computed. The newest are enough for a default."""
+    return {tensor for op in trace.ops[-NEWEST[1] :] if op.nodes for tensor in op.inputs}
 
 
 def _count(shape: tuple[int, ...]) -> int:

@@ -58,6 +58,8 @@ class ViewState:
     device: str = "cpu"
     program: Program = Program()
     """The text that is shown and that a run would run; what was recorded is in the recording's header."""
+    busy: tuple[Literal["reading", "layout"], int] | None = None
+    """What takes its time, and how many percent of it are done; None: nothing does."""
     live: Live = "none"
     """The recorder process: none (a file is shown), starting, running a cell, ready for a line, gone."""
     actions: tuple[str, ...] = ()

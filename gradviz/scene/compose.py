@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gradviz.explain import Words
+from gradviz.graph.index import GraphIndex
+from gradviz.graph.messages import Placed
 from gradviz.graph.model import Graph, Layout, Opened
 from gradviz.player.view import ViewState
 from gradviz.scene import places
@@ -18,7 +20,7 @@ from gradviz.scene.captions import title_of
 from gradviz.scene.cards import Look, card_shapes
 from gradviz.scene.far import Far
 from gradviz.scene.folds import TAB, frame_shapes
-from gradviz.scene.moment import FAILED, GONE, HIDDEN, RUNNING, GraphIndex, Moment, find_card
+from gradviz.scene.moment import FAILED, GONE, HIDDEN, RUNNING, Moment, find_card
 from gradviz.scene.runs import Runs
 from gradviz.scene.shapes import Box, Shape
 from gradviz.scene.theme import Theme
@@ -43,14 +45,14 @@ GHOST_PLACES = 300
 class Composer:
     """What stays the same from one step to the next: a graph, its layout, a theme, and shapes already made."""
 
-    def __init__(self, trace: Trace, graph: Graph, layout: Layout, theme: Theme) -> None:
+    def __init__(self, trace: Trace, graph: Graph, layout: Layout, theme: Theme, placed: Placed | None = None) -> None:
         self.graph = graph
         self.layout = layout
         self.theme = theme
-        self.index = GraphIndex.of(graph)
-        self.far = Far(graph, layout, self.index)
+        self.index = placed.index if placed else GraphIndex.of(graph)
+        self.far = Far(graph, layout, self.index, placed.boxes if placed else None)
         self.runs = Runs(trace)
-        self.folds = [i for i, card in enumerate(graph.cards) if card.kind == "fold"]
+        self.folds: list[int] = self.index.folds.tolist()
         self.hits: frozenset[int] = frozenset()
         """Cards that a search found."""
         self.provisional: int | None = None
@@ -64,7 +66,7 @@ class Composer:
     @cached_property
     def regions(self) -> dict[int, Box]:
         """The box around each generation of the graph."""
-        generation = np.fromiter((card.generation for card in self.graph.cards), np.int64, len(self.graph.cards))
+        generation = self.index.generation
         found: dict[int, Box] = {}
         for number in np.unique(generation).tolist():
             mine = generation == number

@@ -7,8 +7,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from gradviz.graph.index import GraphIndex, wire_boxes
 from gradviz.graph.model import Graph, Layout
-from gradviz.scene.moment import DONE, FAILED, FREED, GONE, HIDDEN, IDLE, PENDING, PLANNED, RUNNING, GraphIndex, Moment
+from gradviz.scene.moment import DONE, FAILED, FREED, GONE, HIDDEN, IDLE, PENDING, PLANNED, RUNNING, Moment
 from gradviz.scene.shapes import Box
 from gradviz.scene.theme import Theme, mix
 
@@ -20,25 +21,22 @@ CODES = 9
 class Far:
     """Boxes, and the routes cut into straight pieces, of one graph and layout."""
 
-    def __init__(self, graph: Graph, layout: Layout, index: GraphIndex) -> None:
+    def __init__(self, graph: Graph, layout: Layout, index: GraphIndex, boxes: Floats | None = None) -> None:
         self.boxes = np.ascontiguousarray(layout.boxes, np.float64).reshape(-1, 4)
         self.right = self.boxes[:, 0] + self.boxes[:, 2]
         self.bottom = self.boxes[:, 1] + self.boxes[:, 3]
-        self.is_leaf = np.fromiter((card.kind == "leaf" for card in graph.cards), np.bool_, len(graph.cards))
+        self.is_leaf = index.is_leaf
         self.wire_born = np.maximum(index.born[index.source], index.born[index.target])
+        self.wire_node = index.wire_node
         self._graph = graph
         self._layout = layout
-
-    @cached_property
-    def wire_node(self) -> Ints:
-        """First node that sends a gradient along each wire, -1 where none does."""
-        wires = self._graph.wires
-        return np.fromiter((w.edges[0][0] if w.edges else -1 for w in wires), np.int64, len(wires))
+        if boxes is not None:
+            self.wire_boxes = boxes
 
     @cached_property
     def wire_boxes(self) -> Floats:
         """Left, top, right and bottom of each wire, shape (wires, 4)."""
-        return _wire_boxes(self._layout, len(self._graph.wires))
+        return wire_boxes(self._layout, len(self._graph.wires))
 
     @cached_property
     def coarse(self) -> tuple[Floats, Ints]:
@@ -116,24 +114,6 @@ def palette(theme: Theme) -> list[str]:
     leaf[PENDING] = leaf[PLANNED] = mix(theme.leaf_fill, theme.leaf, 0.35)
     leaf[DONE] = leaf[FREED] = theme.leaf
     return plain + leaf
-
-
-def _wire_boxes(layout: Layout, count: int) -> Floats:
-    """Shape (wires, 4): left, top, right, bottom of both routes; nothing: turned inside out."""
-    boxes = np.full((count, 4), np.nan)
-    boxes[:, :2], boxes[:, 2:] = np.inf, -np.inf
-    for ptr, xy in ((layout.forward_ptr, layout.forward_xy), (layout.gradient_ptr, layout.gradient_xy)):
-        starts = np.asarray(ptr[:-1], np.int64)
-        some = starts < np.asarray(ptr[1:], np.int64)
-        if some.any():
-            boxes[some, :2] = np.minimum(boxes[some, :2], np.minimum.reduceat(xy, starts[some]))
-            boxes[some, 2:] = np.maximum(boxes[some, 2:], np.maximum.reduceat(xy, starts[some]))
-    for labels in (layout.forward_label, layout.gradient_label):
-        have = ~np.isnan(labels[:, 0]) if len(labels) else np.zeros(0, np.bool_)
-        boxes[have, :2] = np.minimum(boxes[have, :2], labels[have] - 60)
-        boxes[have, 2:] = np.maximum(boxes[have, 2:], labels[have] + 60)
-    boxes += np.asarray([-4.0, -4.0, 4.0, 4.0])
-    return boxes
 
 
 def _cut(xy: Floats, ptr: Ints, wires: Ints, steps: int) -> tuple[Floats, Ints]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
+from gradviz.graph.index import GraphIndex
 from gradviz.graph.model import Graph
 from gradviz.player.view import ViewState
 from gradviz.scene.runs import Runs
@@ -25,53 +24,6 @@ _TELLING = np.asarray([0, 0, 3, 4, 6, 2, 2, 1, 7], np.uint8)
 """Code -> how telling it is for a card of several nodes."""
 _CODE = np.asarray([IDLE, GONE, DONE, PENDING, PLANNED, IDLE, RUNNING, FAILED], np.uint8)
 """...and back."""
-
-
-@dataclass(frozen=True, slots=True)
-class GraphIndex:
-    """Arrays that follow from the graph alone."""
-
-    born: npt.NDArray[np.int64]
-    node_ptr: npt.NDArray[np.int64]
-    node_ids: npt.NDArray[np.int64]
-    source: npt.NDArray[np.int64]
-    target: npt.NDArray[np.int64]
-    results: tuple[int, ...]
-    """Cards of roots."""
-
-    @classmethod
-    def of(cls, graph: Graph) -> GraphIndex:
-        """Index a graph."""
-        cards, wires = graph.cards, graph.wires
-        ptr = np.zeros(len(cards) + 1, np.int64)
-        ptr[1:] = np.cumsum(np.fromiter((len(card.nodes) for card in cards), np.int64, len(cards)))
-        source = np.fromiter((wire.source for wire in wires), np.int64, len(wires))
-        target = np.fromiter((wire.target for wire in wires), np.int64, len(wires))
-        return cls(
-            _births(graph, source, target),
-            ptr,
-            np.fromiter(chain.from_iterable(card.nodes for card in cards), np.int64, int(ptr[-1])),
-            source,
-            target,
-            tuple(i for i, card in enumerate(cards) if card.kind == "result" and card.tensor is not None),
-        )
-
-
-def _births(graph: Graph, source: npt.NDArray[np.int64], target: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """First step at which each card is shown: a leaf shown again for a later graph comes with its first user."""
-    born = np.fromiter((card.born for card in graph.cards), np.int64, len(graph.cards))
-    seen: set[int] = set()
-    again = np.zeros(len(born), np.bool_)
-    for i, card in enumerate(graph.cards):
-        if card.kind == "leaf" and card.tensor is not None:
-            again[i] = card.tensor in seen
-            seen.add(card.tensor)
-    if again.any():
-        used = np.full(len(born), np.iinfo(np.int64).max)
-        np.minimum.at(used, source, born[target])
-        late = again & (used < np.iinfo(np.int64).max)
-        born[late] = np.maximum(born[late], used[late])
-    return born
 
 
 class Moment:
@@ -109,7 +61,7 @@ class Moment:
         if some.any():
             telling = _TELLING[self.node_codes[self._ids]]
             codes[some] = _CODE[np.maximum.reduceat(telling, starts[some])]
-        for i in index.results:
+        for i in index.results.tolist():
             node = self._maker(i)
             if node is not None and self.node_code(node) == GONE:
                 codes[i] = GONE
@@ -125,7 +77,7 @@ class Moment:
     @cached_property
     def _ids(self) -> npt.NDArray[np.int64]:
         ids = self.index.node_ids
-        return np.minimum(ids, max(len(self.trace.nodes) - 1, 0))
+        return np.minimum(ids, max(len(self.frame.statuses) - 1, 0))  # the recording may have grown since
 
     def shares(self, card: int) -> tuple[int, int]:
         """How many of a card's nodes have run, those that are gone since included, and how many there are."""

@@ -33,17 +33,22 @@ def open_trace(path: str | os.PathLike[str]) -> Trace:
             raise TraceError(f"{error} ({os.fspath(path)})") from None
         decoder.damage = str(error)
     if not trace.events:
-        raise TraceError(f"{_why_empty(path, decoder)} ({os.fspath(path)})")
-    if decoder.damage:
-        trace.damage = decoder.damage
-    elif decoder.torn:
-        trace.damage = f"The recording stops in the middle of frame {decoder.frames + 1}."
-    elif not trace.complete:
-        trace.damage = "The recording stops before its program ended."
+        raise TraceError(f"{why_empty(path, decoder)} ({os.fspath(path)})")
+    trace.damage = damage_of(trace, decoder)
     return trace
 
 
-def _why_empty(path: str | os.PathLike[str], decoder: Decoder) -> str:
+def damage_of(trace: Trace, decoder: Decoder) -> str | None:
+    """Why a recording that was read to its end is not whole, as a sentence; None where it is."""
+    if decoder.damage:
+        return decoder.damage
+    if decoder.torn:
+        return f"The recording stops in the middle of frame {decoder.frames + 1}."
+    return None if trace.complete else "The recording stops before its program ended."
+
+
+def why_empty(path: str | os.PathLike[str], decoder: Decoder) -> str:
+    """Why nothing at all could be read from a file, as a sentence."""
     if not Path(path).stat().st_size:
         return "The file is empty."
     if decoder.torn:

@@ -155,7 +155,7 @@ class Frame:
     @property
     def held_bytes(self) -> int:
         """Bytes that nodes keep for their backward formulas."""
-        return self.trace._held[self.step]
+        return int(self.trace.held_bytes()[self.step])
 
     @property
     def output(self) -> str:

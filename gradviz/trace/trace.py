@@ -46,15 +46,24 @@ class Column:
 
     __slots__ = ("_array", "_length")
 
-    def __init__(self) -> None:
+    def __init__(self, *values: int) -> None:
         self._array: Ints = np.empty(64, np.int64)
         self._length = 0
+        for value in values:
+            self.append(value)
 
     def append(self, value: int) -> None:
         if self._length == len(self._array):
             self._array = np.concatenate([self._array, np.empty_like(self._array)])
         self._array[self._length] = value
         self._length += 1
+
+    def add_to_last(self, amount: int) -> None:
+        self._array[self._length - 1] += amount
+
+    @property
+    def last(self) -> int:
+        return int(self._array[self._length - 1])
 
     @property
     def view(self) -> Ints:
@@ -126,18 +135,17 @@ class Trace:
         self.run_pass = Column()
         self.run_step = Column()
         self.run_index = Column()
-        self.started_node = Column()
-        self.started_step = Column()
-        self.freed_node = Column()
-        self.freed_step = Column()
-        self.gone_node = Column()
-        self.gone_step = Column()
+        self.started_node, self.started_step = Column(), Column()
+        self.freed_node, self.freed_step = Column(), Column()
+        self.gone_node, self.gone_step = Column(), Column()
         self.grad_tensors: set[int] = set()
         """Tensors that are some tensor's `.grad`."""
+        self.named_leaves: dict[int, bool] = {}
+        """Tensors with a name, no grad_fn, and no other's `.grad`, in order of their naming -> whether they require
+        grad. As things stand at the end."""
         self._event_step = Column()
-        self._step_index = Column()
-        self._step_index.append(-1)
-        self._held = [0]
+        self._step_index = Column(-1)
+        self._held = Column(0)
         self._storages: dict[int, tuple[tuple[int, int], ...]] = {}
         self._storage_users: dict[int, int] = defaultdict(int)
         self._line: tuple[int, tuple[int, int] | None] | None = None
@@ -158,7 +166,7 @@ class Trace:
         self.events.append(event)
         if self._begins_step(event):
             self._step_index.append(index)
-            self._held.append(self._held[-1])
+            self._held.append(self._held.last)
         step = self.steps + 1 if _belongs_to_next(event) else self.steps
         self._event_step.append(step)
         take = _TAKERS.get(type(event))
@@ -285,7 +293,7 @@ class Trace:
     def held_bytes(self) -> Ints:
         """Bytes that nodes keep for their backward formulas after each step, shape (steps + 1,). Memory shared by
         several nodes counts once."""
-        return np.asarray(self._held, np.int64)
+        return self._held.view
 
     def __repr__(self) -> str:
         return f"<Trace of {self.steps} steps, {len(self.ops)} operations, {len(self.nodes)} nodes>"
@@ -311,9 +319,20 @@ class Trace:
         self.names[event.name].append(step, index)
         if event.name not in self.names_of[event.tensor]:
             self.names_of[event.tensor].append(event.name)
+        known = self.tensors.get(event.tensor)
+        told = self.events[known.indexes[-1]] if known else None
+        if isinstance(told, Tensor):
+            self._note_leaf(told)
+
+    def _note_leaf(self, told: Tensor) -> None:
+        if told.is_leaf and told.id in self.names_of and told.id not in self.grad_tensors:
+            self.named_leaves[told.id] = told.requires_grad
+        else:
+            self.named_leaves.pop(told.id, None)
 
     def _take_tensor(self, event: Tensor, index: int, step: int) -> None:
         self.tensors[event.id].append(step, index)
+        self._note_leaf(event)
 
     def _take_value(self, event: Value, index: int, step: int) -> None:
         self.values[event.tensor].append(step, index)
@@ -322,6 +341,7 @@ class Trace:
         self.grads[event.tensor].append(step, index)
         if event.grad_tensor is not None:
             self.grad_tensors.add(event.grad_tensor)
+            self.named_leaves.pop(event.grad_tensor, None)
 
     def _take_op(self, event: Op, index: int, step: int) -> None:
         self._place(self.ops, event, event.id, "operations")
@@ -334,13 +354,13 @@ class Trace:
         if kept:
             self._storages[event.id] = kept
             for storage, size in kept:
-                self._held[-1] += size if not self._storage_users[storage] else 0
+                self._held.add_to_last(size if not self._storage_users[storage] else 0)
                 self._storage_users[storage] += 1
 
     def _release(self, node: int) -> None:
         for storage, size in self._storages.pop(node, ()):
             self._storage_users[storage] -= 1
-            self._held[-1] -= size if not self._storage_users[storage] else 0
+            self._held.add_to_last(-size if not self._storage_users[storage] else 0)
 
     def _take_backward(self, event: Backward, index: int, step: int) -> None:
         self._place(self.passes, event, event.id, "passes")

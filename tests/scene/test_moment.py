@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gradviz.graph.index import GraphIndex
 from gradviz.graph.model import Card, Graph
 from gradviz.player.view import ViewState
-from gradviz.scene.moment import GraphIndex, Moment, find_card
+from gradviz.scene.moment import Moment, find_card
 from gradviz.scene.runs import Runs
 from gradviz.scene.theme import load_theme
 from gradviz.trace import Trace
