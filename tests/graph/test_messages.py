@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -18,10 +19,10 @@ from tests.graph.test_folds import recorded as run
 @pytest.mark.parametrize("what", ["one_layer", "lstm", blocks, encoder, training])
 @pytest.mark.parametrize("mode", ["both", "autograd"])
 def test_a_graph_and_its_layout_come_out_as_they_went_in(
-    what: object, mode: str, monkeypatch: pytest.MonkeyPatch
+    what: str | Callable[[], object], mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(messages, "AT_ONCE", 7)
-    trace = recorded(what) if isinstance(what, str) else run(what)  # type: ignore[arg-type]
+    trace = recorded(what) if isinstance(what, str) else run(what)
     graph = build(trace, mode)
     layout = lay_out(graph)
     assembly = Assembly()

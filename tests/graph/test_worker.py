@@ -94,7 +94,7 @@ def test_only_the_newest_request_is_answered(worker: Worker) -> None:
     send(worker, messages.RECORDING, encode_trace(run(blocks).events))  # type: ignore[arg-type]
     for number in range(1, 30):
         ask(worker, number, ("both", "autograd")[number % 2])
-    seen = []
+    seen: list[int] = []
     while not seen or seen[-1] != 29:
         seen.append(answer(worker)[0])
     assert len(seen) < 5
