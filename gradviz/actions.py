@@ -15,6 +15,7 @@ from gradviz.player.lines import Leaf, acts, backward_line, forward_source, none
 from gradviz.player.navigate import next_line, previous_line
 from gradviz.player.program import Program, edited, saved_as, script
 from gradviz.player.quiz import LEVELS
+from gradviz.player.show import PANELS, scaled, toggled
 from gradviz.player.view import SPEEDS, go
 from gradviz.session import Session
 from gradviz.settings import LANGUAGES, THEMES
@@ -224,6 +225,10 @@ def _has_pass(session: Session) -> str | None:
 
 def _is_engine(session: Session) -> bool:
     return session.view.engine is not None
+
+
+def _presenting(session: Session) -> str | None:
+    return None if session.view.presenter else "ui.reason.no_presenter"
 
 
 def _askable(session: Session) -> str | None:
@@ -510,11 +515,36 @@ def _break(session: Session, port: Port, argument: str) -> None:
         session.update(experiment=broken)
 
 
+def _show(field: str) -> Run:
+    """Turn something of presenter mode on or off."""
+    return lambda session, port, argument: session.show_as(**{field: not getattr(session.view.show, field)})
+
+
+def _shows(field: str) -> Callable[[Session], bool]:
+    return lambda session: bool(getattr(session.view.show, field))
+
+
+def _panel(name: str) -> Run:
+    return lambda session, port, argument: session.update(show=toggled(session.view.show, name))
+
+
+def _has_panel(name: str) -> Callable[[Session], bool]:
+    return lambda session: name in session.view.show.panels
+
+
+def _scale(change: int) -> Run:
+    return lambda session, port, argument: session.update(show=scaled(session.view.show, change))
+
+
+def _projector(session: Session, port: Port, argument: str) -> None:
+    session.update(theme="light" if session.view.theme == "projector" else "projector")
+
+
 def _surface(what: str) -> Run:
     return lambda session, port, argument: port.surface(what)
 
 
-MENUS: tuple[str, ...] = ("file", "edit", "run", "play", "teach", "view", "help")
+MENUS: tuple[str, ...] = ("file", "edit", "run", "play", "teach", "view", "present", "help")
 
 ACTIONS: tuple[Action, ...] = (
     Action("file.open", _open, "file", ("Ctrl+O",), icon="open", asks=True),
@@ -579,6 +609,26 @@ ACTIONS: tuple[Action, ...] = (
     Action("view.theme", _cycle("theme", ("light", "dark"), THEMES), "view", icon="theme"),
     Action("view.language", _cycle("language", LANGUAGES, LANGUAGES), "view", icon="language"),
     Action("view.palette", _surface("palette"), "view", ("Ctrl+Shift+P",), icon="palette"),
+    Action(
+        "present.spotlight",
+        _show("spotlight"),
+        "present",
+        ("Ctrl+Alt+S",),
+        clicker=("S",),
+        when=_presenting,
+        checked=_shows("spotlight"),
+    ),
+    Action("present.blank", _show("blank"), "present", clicker=("B", "."), when=_presenting, checked=_shows("blank")),
+    Action("present.notes", _show("notes"), "present", ("Ctrl+Alt+N",), when=_presenting, checked=_shows("notes")),
+    Action("present.full", _show("full"), "present", ("F11",), when=_presenting, checked=_shows("full")),
+    Action("present.keys", _show("keys"), "present", when=_presenting, checked=_shows("keys")),
+    Action("present.larger", _scale(1), "present", ("Ctrl+Alt+=",), when=_presenting),
+    Action("present.smaller", _scale(-1), "present", ("Ctrl+Alt+-",), when=_presenting),
+    Action("present.projector", _projector, "present", when=_presenting, checked=lambda s: s.view.theme == "projector"),
+    *(
+        Action(f"present.{name}", _panel(name), "present", when=_presenting, checked=_has_panel(name))
+        for name in PANELS
+    ),
     Action("help.why", _surface("why"), "help", ("F1",), icon="why", when=_recorded),
     Action("help.keys", _surface("keys"), "help", ("Ctrl+/",), ("?", "Shift+?"), icon="keys"),
 )

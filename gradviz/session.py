@@ -219,6 +219,10 @@ class Session:
             if is_over(self.trace, game):
                 self.update(step=self.trace.pass_end[game.within])
 
+    def show_as(self, **changes: Any) -> None:
+        """Change how presenter mode looks."""
+        self.update(show=replace(self.view.show, **changes))
+
     # ---- break it
 
     def break_it(self, kind: str) -> Broken | None:

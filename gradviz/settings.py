@@ -27,6 +27,8 @@ class Settings:
     """Files opened last, newest first."""
     lessons: tuple[str, ...] = ()
     """How far each lesson was read: its id, a space, the number of checkpoints seen."""
+    panels: tuple[str, ...] = ("toolbar", "left")
+    """Panels that presenter mode shows."""
     level: str = "off"
     """How often a question is asked before a step: "off", "light" or "lecture"."""
 

@@ -11,6 +11,7 @@ from PySide6.QtGui import (
     QMouseEvent,
     QNativeGestureEvent,
     QPainter,
+    QPainterPath,
     QPaintEvent,
     QResizeEvent,
     QWheelEvent,
@@ -40,6 +41,8 @@ CLICK = 5.0
 READABLE = 0.5
 """A first view is not scaled below this: it shows the beginning instead."""
 GLIDE_MS = 180
+LIT, SHADE = 14.0, 0.78
+"""Of the spotlight: pixels around the card, and how much of the rest is covered."""
 MINIMAP_FROM = 30
 MINIMAP_EDGE = 16
 _SHOWN = (
@@ -55,6 +58,8 @@ _SHOWN = (
     "search",
     "quiz",
     "engine",
+    "show",
+    "presenter",
 )
 
 
@@ -354,7 +359,23 @@ class Canvas(QWidget):
             self.level = self._levels.show(painter, scene, self.eye, self.size(), self.devicePixelRatioF())
             if self._differs:
                 paint_differs(painter, scene, self.eye, self._differs)
+            if self.session.view.presenter and self.session.view.show.spotlight:
+                self._dim(painter, scene)
         painter.end()
+
+    def _dim(self, painter: QPainter, scene: Scene) -> None:
+        """Put everything but the card where the step happens into the shade."""
+        now = scene.moment.now
+        if now is None:
+            return
+        x, y, w, h = scene.far.boxes[now].tolist()
+        left, top = self.eye.to_screen(x, y)
+        card = QRectF(left, top, w * self.eye.scale, h * self.eye.scale).adjusted(-LIT, -LIT, LIT, LIT)
+        shade = QPainterPath()
+        shade.addRect(QRectF(self.rect()))
+        shade.addRoundedRect(card, LIT, LIT)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.fillPath(shade, color(load_theme(self.session.view.theme).canvas, SHADE))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -22,6 +22,7 @@ from gradviz.app.left import LeftColumn
 from gradviz.app.lessons import LessonList, LessonPanel
 from gradviz.app.palette import Answer, KeysPage, Palette
 from gradviz.app.port import WindowPort
+from gradviz.app.presenter import Blank, Notes
 from gradviz.app.reading import FileReader
 from gradviz.app.recording import RecorderProcess
 from gradviz.app.setup_page import SetupPage
@@ -36,6 +37,7 @@ from gradviz.player.fixes import repair
 from gradviz.player.forms import FORMS
 from gradviz.player.program import edited, from_form
 from gradviz.player.quiz import level_of
+from gradviz.player.show import Show, panels_of
 from gradviz.player.view import ViewState, advance, go
 from gradviz.session import Session
 from gradviz.settings import noted
@@ -70,6 +72,7 @@ class Desk(QObject):
                 reduced_motion=kept.reduced_motion,
                 speed=kept.speed,
                 level=level_of(kept.level),
+                show=Show(panels=panels_of(kept.panels)),
             )
         )
         self.port = WindowPort(self)
@@ -98,6 +101,8 @@ class Desk(QObject):
         self.autosave = Autosave(self.session, self)
         self.lessons = LessonList(self.commands, self.store, window)
         self.breaks = BreakList(self.commands, window)
+        self.blank = Blank(self.session, window)
+        self.notes = Notes(self.commands)
         self._put_together()
         self._connect()
         self._clock = QTimer(self, interval=TICK_MS)
@@ -113,7 +118,7 @@ class Desk(QObject):
 
     def _put_together(self) -> None:
         self.sides = QSplitter(Qt.Orientation.Horizontal)
-        right = QWidget()
+        right = self.right = QWidget()
         right.setObjectName("right")
         right.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         column = QVBoxLayout(right)
@@ -246,12 +251,13 @@ class Desk(QObject):
     # ---- the session
 
     def _heard(self, old: ViewState, new: ViewState) -> None:
-        if old.theme != new.theme or old.presenter != new.presenter:
+        if (old.theme, old.presenter, old.show.scale) != (new.theme, new.presenter, new.show.scale):
             self._dress()
-        if old.presenter != new.presenter:
-            self._present(new.presenter)
+        self._present(old, new)
         self.inspector.setVisible(new.engine is None)
         changed = {name: getattr(new, name) for name in KEPT if getattr(old, name) != getattr(new, name)}
+        if old.show.panels != new.show.panels:
+            changed["panels"] = tuple(sorted(new.show.panels))
         if changed:
             self.keep(replace(self.store.settings, **changed))
         if any(getattr(old, name) != getattr(new, name) for name in COMPARED):
@@ -278,13 +284,22 @@ class Desk(QObject):
     def _dress(self) -> None:
         app = QApplication.instance()
         if isinstance(app, QApplication):
-            dress(app, self.session.view.theme, presenter=self.session.view.presenter)
+            view = self.session.view
+            dress(app, view.theme, larger=view.show.scale if view.presenter else 0.0)
 
-    def _present(self, on: bool) -> None:
-        """For an audience: larger letters, and only what is looked at."""
-        self.window.statusBar().setVisible(not on)
-        self.toolbar.fit()
-        self.left.present(on)
+    def _present(self, old: ViewState, new: ViewState) -> None:
+        """For an audience: larger letters, and only the panels that were chosen; of the right one what is at work."""
+        on = new.presenter
+        if (old.presenter, old.show) != (on, new.show):
+            self.window.statusBar().setVisible(not on)
+            self.left.present(on)
+            for name, panel in (("toolbar", self.toolbar), ("left", self.left), ("timeline", self.timeline)):
+                panel.setVisible(not on or name in new.show.panels)
+            self.toolbar.fit()
+        works = new.lesson is not None or new.engine is not None or new.experiment is not None
+        self.right.setVisible(not on or works or "right" in new.show.panels)
+        if (old.presenter and old.show.full) != (on and new.show.full):
+            (self.window.showFullScreen if on and new.show.full else self.window.showNormal)()
 
     def _retitle(self) -> None:
         view = self.session.view

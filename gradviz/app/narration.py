@@ -34,7 +34,7 @@ _TOKENS = {
     "grad": "leaf",
     "fault": "error",
 }
-_FIELDS = ("step", "revision", "language", "theme", "presenter", "steps", "quiz", "engine")
+_FIELDS = ("step", "revision", "language", "theme", "presenter", "steps", "quiz", "engine", "show")
 
 
 class Narration(QWidget):
@@ -69,7 +69,8 @@ class Narration(QWidget):
 
     def _refresh(self) -> None:
         title, body, following = self.texts()
-        size = LARGER if self.session.view.presenter else 1.0
+        view = self.session.view
+        size = LARGER * view.show.scale if view.presenter else 1.0
         self._lines = [
             (text, size * pixels, weight, token)
             for text, pixels, weight, token in (

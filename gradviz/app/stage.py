@@ -15,6 +15,7 @@ from gradviz.app.errorcard import ErrorCard
 from gradviz.app.icons import icon
 from gradviz.app.narration import Narration
 from gradviz.app.panel import Panel, differ
+from gradviz.app.presenter import Counter, KeyCaps
 from gradviz.app.quizcard import QuizCard
 from gradviz.app.search import Search
 from gradviz.player.view import ViewState
@@ -75,7 +76,6 @@ class Stage(Panel):
             button.setObjectName("segment")
             button.setDefaultAction(commands[ident])
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
-            button.setFixedHeight(28)
             row.addWidget(button)
             self.mode_buttons.append(button)
         self.search = Search(self.session, self)
@@ -83,6 +83,8 @@ class Stage(Panel):
         self.error = ErrorCard(self.session, self)
         self.quiz = QuizCard(commands, self)
         self.welcome = Welcome(self)
+        self.counter = Counter(self.session, self)
+        self.keycaps = KeyCaps(commands, self)
         self._timer = QTimer(self, singleShot=True, interval=0)
         self._timer.timeout.connect(self.arrange)
         self.canvas.moved.connect(self._timer.start)
@@ -102,7 +104,10 @@ class Stage(Panel):
 
     def refresh(self, old: ViewState | None, new: ViewState) -> None:
         if differ(
-            old, new, "step", "language", "presenter", "revision", "events", "theme", "quiz", "level", "comparing"
+            old,
+            new,
+            *("step", "language", "presenter", "revision", "events", "theme", "quiz", "level", "comparing"),
+            *("show", "engine"),
         ):
             self._timer.start()
         if differ(old, new, "theme"):
@@ -116,6 +121,8 @@ class Stage(Panel):
         """Put everything in its place."""
         width, height = self.width(), self.height()
         self.canvas.setGeometry(0, 0, width, height)
+        for button in self.mode_buttons:
+            button.setFixedHeight(max(28, button.fontMetrics().height() + 10))
         self.modes.adjustSize()
         self.modes.move(EDGE, 14)
         wide = min(SEARCH, max(120, width - self.modes.width() - 3 * EDGE))
@@ -128,7 +135,9 @@ class Stage(Panel):
         view = self.session.view
         # Two canvases need the room, and the comparison says what happens.
         kept = max(0 if view.comparing else NARRATION, QUIZ if view.level != "off" else 0)
-        reserved = kept * (1.6 if view.presenter else 1.0)
+        reserved = kept * (1.6 * view.show.scale if view.presenter else 1.0)
+        self.search.setVisible(not view.presenter)
+        self.counter.move(width - EDGE - self.counter.width(), 12)
         self.canvas.set_margins(TOP, 24, reserved + 2 * EDGE, 24)
         self.error.place(self.canvas, height - EDGE)
         asks = self.quiz.isVisibleTo(self)

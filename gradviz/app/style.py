@@ -23,13 +23,13 @@ TIMELINE = 226
 """Height of the timeline, likewise."""
 
 
-def dress(app: QApplication, name: str, *, presenter: bool = False) -> None:
-    """Give every window the colours of a theme; larger letters for a lecture hall."""
+def dress(app: QApplication, name: str, *, larger: float = 0.0) -> None:
+    """Give every window the colours of a theme; `larger` (1 or more) makes the letters for a lecture hall."""
     theme = load_theme(name)
     load_fonts()
     if app.style().objectName().lower() != "fusion":
         app.setStyle("fusion")
-    size = PRESENTER_PX if presenter else TEXT_PX
+    size = round(PRESENTER_PX * larger) if larger else TEXT_PX
     font = QFont([*SANS])
     font.setPixelSize(size)
     font.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
@@ -192,6 +192,9 @@ QFrame#good, QFrame#bad {{ border: none; border-radius: 6px; }}
 QFrame#good {{ background: {t.leaf_fill}; border-left: 4px solid {t.leaf}; }}
 QFrame#bad {{ background: {t.error_fill}; border-left: 4px solid {t.error}; }}
 QFrame#good QLabel, QFrame#bad QLabel {{ background: transparent; color: {t.text}; }}
+QLabel#counter {{ color: {t.text_dim}; font-size: {size + 9}px; font-weight: 600; background: transparent; }}
+QLabel#keycaps {{ color: {t.panel}; background: {t.text}; border-radius: 8px; padding: 8px 16px;
+    font-size: {size + 5}px; font-weight: 600; }}
 QFrame#banner {{ background: {t.error_fill}; border-bottom: 1px solid {t.error}; }}
 QFrame#banner QLabel {{ color: {t.ink("error")}; }}
 QFrame#note {{ background: {t.forward_fill}; border-bottom: 1px solid {t.forward}; }}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QEventLoop, QTimer
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
+from PySide6.QtCore import QEventLoop, Qt, QTimer
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
 from PySide6.QtWidgets import QApplication, QMainWindow
 
 from gradviz.app.curtain import Curtain
@@ -118,6 +118,13 @@ class Window(QMainWindow):
         if path:
             event.acceptProposedAction()
             self.trigger("file.open", path)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Escape that nobody wanted ends presenter mode: that is what slide clickers send."""
+        if event.key() == Qt.Key.Key_Escape and self._desk is not None and self.session.view.presenter:
+            self.trigger("view.presenter")
+        else:
+            super().keyPressEvent(event)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         self.store.keep_shape("geometry", self.saveGeometry())

@@ -11,6 +11,7 @@ from gradviz.player.forms import Seed
 from gradviz.player.lessons import Lesson
 from gradviz.player.program import Program
 from gradviz.player.quiz import Asked, Level, Quiz
+from gradviz.player.show import Show
 
 Mode = Literal["both", "forward", "autograd"]
 Live = Literal["none", "starting", "running", "ready", "gone"]
@@ -90,6 +91,8 @@ class ViewState:
     """The pass that a person plays the engine of."""
     experiment: Broken | None = None
     """The program was broken on purpose; what it was before is in there."""
+    show: Show = Show()
+    """How presenter mode looks."""
 
     @property
     def hides(self) -> bool:
