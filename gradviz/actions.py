@@ -6,16 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from gradviz.explain.questions import kinds_at
-from gradviz.player.engine import pass_for
-from gradviz.player.experiments import experiments
+from gradviz import teaching
 from gradviz.player.lesson_steps import tensor_named
 from gradviz.player.lesson_tell import place
 from gradviz.player.lines import Leaf, acts, backward_line, forward_source, none_line, typed_error, zero_line
 from gradviz.player.navigate import next_line, previous_line
-from gradviz.player.program import Program, edited, saved_as, script
+from gradviz.player.program import Program, saved_as, script
 from gradviz.player.quiz import LEVELS
-from gradviz.player.show import PANELS, scaled, toggled
+from gradviz.player.show import PANELS
 from gradviz.player.view import SPEEDS, go
 from gradviz.session import Session
 from gradviz.settings import LANGUAGES, THEMES
@@ -165,14 +163,6 @@ def _undo(session: Session) -> str | None:
     return None if session.view.actions or session.view.experiment else "ui.reason.no_action"
 
 
-def _breakable(session: Session) -> str | None:
-    if session.view.live in ("starting", "running"):
-        return "ui.reason.running"
-    if session.view.experiment is not None or experiments(session.trace, session.view.program.text):
-        return None
-    return "ui.reason.no_experiment"
-
-
 def _compared(session: Session) -> str | None:
     if not session.view.comparing or session.before is None:
         return "ui.reason.not_compared"
@@ -213,28 +203,6 @@ def _later_lesson(session: Session) -> str | None:
 
 def _earlier_lesson(session: Session) -> str | None:
     return _later_lesson(session) or (None if session.view.checkpoint else "ui.reason.first_checkpoint")
-
-
-def _stands(session: Session) -> str | None:
-    return None if session.view.quiz is not None else "ui.reason.no_question"
-
-
-def _has_pass(session: Session) -> str | None:
-    return None if pass_for(session.trace, session.view.step) is not None else "ui.reason.no_pass"
-
-
-def _is_engine(session: Session) -> bool:
-    return session.view.engine is not None
-
-
-def _presenting(session: Session) -> str | None:
-    return None if session.view.presenter else "ui.reason.no_presenter"
-
-
-def _askable(session: Session) -> str | None:
-    if session.view.hides:
-        return "ui.reason.asked"
-    return None if kinds_at(session.trace, session.view.step + 1) else "ui.reason.no_kind"
 
 
 # ---- run
@@ -445,31 +413,6 @@ def _export(session: Session, port: Port, argument: str) -> None:
         port.export(path)
 
 
-def _ask(session: Session, port: Port, argument: str) -> None:
-    """The kind of the argument, else the first that was not asked here yet, else the first."""
-    step = session.view.step + 1
-    kinds = kinds_at(session.trace, step)
-    done = {asked.kind for asked in session.view.asked if asked.step == step}
-    fresh = [kind for kind in kinds if kind not in done]
-    session.ask(step, argument if argument in kinds else (fresh or kinds)[0])
-
-
-def _reveal(session: Session, port: Port, argument: str) -> None:
-    session.reveal()
-
-
-def _skip(session: Session, port: Port, argument: str) -> None:
-    session.skip()
-
-
-def _engine(session: Session, port: Port, argument: str) -> None:
-    within = pass_for(session.trace, session.view.step)
-    if session.view.engine is not None or within is None:
-        session.leave_engine()
-    else:
-        session.play_engine(int(argument) if argument.isdigit() else within)
-
-
 def _lesson(session: Session, port: Port, argument: str) -> None:
     if argument:
         port.open_lesson(argument)
@@ -504,40 +447,6 @@ def _here(session: Session, port: Port, argument: str) -> None:
 
 def _close_lesson(session: Session, port: Port, argument: str) -> None:
     session.update(lesson=None, checkpoint=0)
-
-
-def _break(session: Session, port: Port, argument: str) -> None:
-    """Run the experiment of that kind; without one, show which there are."""
-    if not argument:
-        port.surface("break")
-    elif (broken := session.break_it(argument)) is not None:
-        port.rerun(edited(broken.program, broken.experiment.text), broken.actions)
-        session.update(experiment=broken)
-
-
-def _show(field: str) -> Run:
-    """Turn something of presenter mode on or off."""
-    return lambda session, port, argument: session.show_as(**{field: not getattr(session.view.show, field)})
-
-
-def _shows(field: str) -> Callable[[Session], bool]:
-    return lambda session: bool(getattr(session.view.show, field))
-
-
-def _panel(name: str) -> Run:
-    return lambda session, port, argument: session.update(show=toggled(session.view.show, name))
-
-
-def _has_panel(name: str) -> Callable[[Session], bool]:
-    return lambda session: name in session.view.show.panels
-
-
-def _scale(change: int) -> Run:
-    return lambda session, port, argument: session.update(show=scaled(session.view.show, change))
-
-
-def _projector(session: Session, port: Port, argument: str) -> None:
-    session.update(theme="light" if session.view.theme == "projector" else "projector")
 
 
 def _surface(what: str) -> Run:
@@ -590,11 +499,19 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "quiz.level", _cycle("level", LEVELS, LEVELS), "teach", icon="quiz", checked=lambda s: s.view.level != "off"
     ),
-    Action("quiz.ask", _ask, "teach", ("Ctrl+Shift+Q",), when=_askable),
-    Action("quiz.reveal", _reveal, "teach", when=_stands),
-    Action("quiz.skip", _skip, "teach", when=_stands),
-    Action("engine.play", _engine, "teach", ("Ctrl+Shift+G",), icon="engine", when=_has_pass, checked=_is_engine),
-    Action("break.it", _break, "teach", ("Ctrl+Shift+X",), icon="break", when=_breakable, asks=True),
+    Action("quiz.ask", teaching.ask, "teach", ("Ctrl+Shift+Q",), when=teaching.askable),
+    Action("quiz.reveal", teaching.reveal, "teach", when=teaching.stands),
+    Action("quiz.skip", teaching.skip, "teach", when=teaching.stands),
+    Action(
+        "engine.play",
+        teaching.engine,
+        "teach",
+        ("Ctrl+Shift+G",),
+        icon="engine",
+        when=teaching.has_pass,
+        checked=teaching.is_engine,
+    ),
+    Action("break.it", teaching.break_it, "teach", ("Ctrl+Shift+X",), icon="break", when=teaching.breakable, asks=True),
     Action("view.both", _mode("both"), "view", ("Ctrl+1",), checked=lambda s: s.view.mode == "both"),
     Action("view.forward", _mode("forward"), "view", ("Ctrl+2",), checked=lambda s: s.view.mode == "forward"),
     Action("view.autograd", _mode("autograd"), "view", ("Ctrl+3",), checked=lambda s: s.view.mode == "autograd"),
@@ -611,22 +528,55 @@ ACTIONS: tuple[Action, ...] = (
     Action("view.palette", _surface("palette"), "view", ("Ctrl+Shift+P",), icon="palette"),
     Action(
         "present.spotlight",
-        _show("spotlight"),
+        teaching.show("spotlight"),
         "present",
         ("Ctrl+Alt+S",),
         clicker=("S",),
-        when=_presenting,
-        checked=_shows("spotlight"),
+        when=teaching.presenting,
+        checked=teaching.shows("spotlight"),
     ),
-    Action("present.blank", _show("blank"), "present", clicker=("B", "."), when=_presenting, checked=_shows("blank")),
-    Action("present.notes", _show("notes"), "present", ("Ctrl+Alt+N",), when=_presenting, checked=_shows("notes")),
-    Action("present.full", _show("full"), "present", ("F11",), when=_presenting, checked=_shows("full")),
-    Action("present.keys", _show("keys"), "present", when=_presenting, checked=_shows("keys")),
-    Action("present.larger", _scale(1), "present", ("Ctrl+Alt+=",), when=_presenting),
-    Action("present.smaller", _scale(-1), "present", ("Ctrl+Alt+-",), when=_presenting),
-    Action("present.projector", _projector, "present", when=_presenting, checked=lambda s: s.view.theme == "projector"),
+    Action(
+        "present.blank",
+        teaching.show("blank"),
+        "present",
+        clicker=("B", "."),
+        when=teaching.presenting,
+        checked=teaching.shows("blank"),
+    ),
+    Action(
+        "present.notes",
+        teaching.show("notes"),
+        "present",
+        ("Ctrl+Alt+N",),
+        when=teaching.presenting,
+        checked=teaching.shows("notes"),
+    ),
+    Action(
+        "present.full",
+        teaching.show("full"),
+        "present",
+        ("F11",),
+        when=teaching.presenting,
+        checked=teaching.shows("full"),
+    ),
+    Action("present.keys", teaching.show("keys"), "present", when=teaching.presenting, checked=teaching.shows("keys")),
+    Action("present.larger", teaching.scale(1), "present", ("Ctrl+Alt+=",), when=teaching.presenting),
+    Action("present.smaller", teaching.scale(-1), "present", ("Ctrl+Alt+-",), when=teaching.presenting),
+    Action(
+        "present.projector",
+        teaching.projector,
+        "present",
+        when=teaching.presenting,
+        checked=lambda s: s.view.theme == "projector",
+    ),
     *(
-        Action(f"present.{name}", _panel(name), "present", when=_presenting, checked=_has_panel(name))
+        Action(
+            f"present.{name}",
+            teaching.panel(name),
+            "present",
+            when=teaching.presenting,
+            checked=teaching.has_panel(name),
+        )
         for name in PANELS
     ),
     Action("help.why", _surface("why"), "help", ("F1",), icon="why", when=_recorded),

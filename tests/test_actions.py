@@ -275,17 +275,3 @@ def test_an_empty_recording_is_no_recording() -> None:
     session = Session()
     session.begin(Trace())
     assert BY_ID["file.export"].when(session) == "ui.reason.empty"
-
-
-def test_stepping_asks_first_and_reveals_then(recorded: Callable[[str], Path]) -> None:
-    session, port = Session(ViewState(level="lecture")), Noted()
-    session.begin(open_trace(recorded("one_layer")))
-    assert trigger(session, port, "step.next") and session.view.step == 0 and session.view.hides
-    assert not trigger(session, port, "help.why"), "it would give the answer away"
-    assert trigger(session, port, "step.next") and session.view.step == 1 and not session.view.hides
-    assert trigger(session, port, "quiz.reveal") and session.view.quiz is None
-    assert trigger(session, port, "quiz.ask") and session.view.quiz is not None
-    assert trigger(session, port, "quiz.skip") and not trigger(session, port, "quiz.reveal")
-    assert trigger(session, port, "quiz.level", "off") and session.view.level == "off"
-    step = session.view.step
-    assert trigger(session, port, "step.next") and session.view.step == step + 1 and session.view.quiz is None
