@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from gradviz import teaching
 from gradviz.player.lesson_steps import tensor_named
 from gradviz.player.lesson_tell import place
+from gradviz.player.lessons import Lesson
 from gradviz.player.lines import Leaf, acts, backward_line, forward_source, none_line, typed_error, zero_line
 from gradviz.player.navigate import next_line, previous_line
 from gradviz.player.program import Program, saved_as, script
@@ -426,23 +427,29 @@ def _checkpoint(change: int) -> Run:
         if lesson is not None and wanted >= len(lesson.checkpoints):
             port.follow_lesson()
         elif lesson is not None:
-            session.update(checkpoint=max(0, wanted))
-            _here(session, port, "" if change < 0 else "animate")
+            _visit(session, lesson, max(0, wanted), animate=change > 0)
 
     return run
 
 
 def _here(session: Session, port: Port, argument: str) -> None:
-    """To the step of the checkpoint that is told, with its tensor selected."""
-    lesson, trace = session.view.lesson, session.trace
-    point = lesson.checkpoints[session.view.checkpoint] if lesson else None
-    step = place(trace, point) if point else None
-    if point is None or step is None:
+    if session.view.lesson is not None:
+        _visit(session, session.view.lesson, session.view.checkpoint, animate=False)
+
+
+def _visit(session: Session, lesson: Lesson, number: int, *, animate: bool) -> None:
+    """To the step of a checkpoint, with its tensor selected. Where this recording lacks it, its words are told all the
+    same."""
+    point, trace = lesson.checkpoints[number], session.trace
+    step = place(trace, point)
+    if step is None:
+        session.update(checkpoint=number)
         return
     tensor = tensor_named(trace, point.select, step) if point.select else None
     chosen = None if tensor is None else f"tensor:{tensor}"
-    view = replace(session.view, playing=False, following=False, selection=chosen, mode=point.view or session.view.mode)
-    session.show(go(view, step, animate=argument == "animate"))
+    mode = point.view or session.view.mode
+    view = replace(session.view, checkpoint=number, playing=False, following=False, selection=chosen, mode=mode)
+    session.show(go(view, step, animate=animate))
 
 
 def _close_lesson(session: Session, port: Port, argument: str) -> None:

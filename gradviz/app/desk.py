@@ -103,6 +103,8 @@ class Desk(QObject):
         self.breaks = BreakList(self.commands, window)
         self.blank = Blank(self.session, window)
         self.notes = Notes(self.commands)
+        self._visited = False
+        """A checkpoint was gone to and the canvas has not followed yet."""
         self._put_together()
         self._connect()
         self._clock = QTimer(self, interval=TICK_MS)
@@ -159,6 +161,7 @@ class Desk(QObject):
 
     def _connect(self) -> None:
         self.commands.give_plain_keys(self.canvas, self.timeline)
+        self.layouts.settled.connect(self._look)
         self.recorder.lost.connect(self._lost)
         self.recorder.starved.connect(self._starved)
         self.reader.ended.connect(self.port.tell_damage)
@@ -266,8 +269,11 @@ class Desk(QObject):
             self.canvas.set_differs(aligned.marks(self.session.moment)[0] if aligned else ())
         if new.lesson is not None and (old.lesson, old.checkpoint) != (new.lesson, new.checkpoint):
             self.keep(noted(self.store.settings, new.lesson.id, new.checkpoint + 1))
+            self._visited = True
         if (old.program, old.language, old.lesson) != (new.program, new.language, new.lesson):
             self._retitle()
+        if self._visited and self.layouts.is_settled:
+            self._look()
         if new.playing or new.alpha < 1.0:
             if not self._clock.isActive():
                 self._elapsed.start()
@@ -280,6 +286,17 @@ class Desk(QObject):
         view = advance(self.session.view, seconds)
         if view.step == self.session.view.step or not self.session.ask(view.step):
             self.session.show(view)
+
+    def _look(self) -> None:
+        """A checkpoint of a lesson is visited: have what it tells of in view."""
+        view = self.session.view
+        if not self._visited or view.lesson is None:
+            return
+        self._visited = False
+        if view.lesson.checkpoints[view.checkpoint].view is not None:
+            self.canvas.fit()
+        elif view.selection is not None:
+            self.canvas.reveal(view.selection)
 
     def _dress(self) -> None:
         app = QApplication.instance()

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gradviz.app.store import Store
     from gradviz.player.lessons import Lesson
 
-SHARE = 0.66
+SHARE = 0.7
 """Of the column's height, at most, for the words; what is longer is scrolled."""
 
 

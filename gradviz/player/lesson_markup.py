@@ -8,7 +8,9 @@ from html import escape
 
 _INLINE = re.compile(r"`([^`]+)`|\*\*(.+?)\*\*")
 _BREAK = re.compile(r"\s*\n\s*")
-_CHINESE = re.compile("[\u2e80-\u9fff\uff00-\uffef。，；：、（）]")
+_HAN = re.compile("[\u2e80-\u2fff\u3040-\u9fff]")
+_WIDE = re.compile("[\u3000-\u303f\uff00-\uffef“”]")
+"""Punctuation that brings its own space."""
 
 
 def to_html(text: str) -> str:
@@ -68,6 +70,8 @@ def _inline(lines: list[str]) -> str:
 
 
 def _joint(found: re.Match[str]) -> str:
-    """Where a line ends inside a paragraph: a space, but none beside a Chinese character."""
-    beside = found.string[found.start() - 1 : found.start()] + found.string[found.end() : found.end() + 1]
-    return "" if _CHINESE.search(beside) else " "
+    """Where a line ends in a paragraph: a space, but none between Chinese characters or beside their punctuation."""
+    before, after = found.string[found.start() - 1 : found.start()], found.string[found.end() : found.end() + 1]
+    chinese = _HAN.match(before) and _HAN.match(after)
+    wide = (_WIDE.match(before) and not before.isascii()) or (_WIDE.match(after) and not after.isascii())
+    return "" if chinese or wide else " "

@@ -17,8 +17,9 @@ def test_nothing_is_taken_as_a_tag() -> None:
     assert to_html("<script>`<b>`</script>") == "<p>&lt;script&gt;<code>&lt;b&gt;</code>&lt;/script&gt;</p>"
 
 
-def test_a_new_line_beside_a_chinese_character_is_no_space() -> None:
-    assert to_html("它是\n叶子，即\n`w` 和\n`b`。") == "<p>它是叶子，即<code>w</code> 和<code>b</code>。</p>"
+def test_a_new_line_between_chinese_characters_is_no_space() -> None:
+    assert to_html("它是\n叶子，即\n`w` 和\n`b`。") == "<p>它是叶子，即 <code>w</code> 和 <code>b</code>。</p>"
+    assert to_html("`w`，\n`b`") == "<p><code>w</code>，<code>b</code></p>"
     assert to_html("one\ntwo") == "<p>one two</p>"
 
 
