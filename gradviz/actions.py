@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from gradviz import teaching
+from gradviz.player.breaks import toggled
 from gradviz.player.lesson_steps import tensor_named
 from gradviz.player.lesson_tell import place
 from gradviz.player.lessons import Lesson
@@ -164,26 +165,21 @@ def _undo(session: Session) -> str | None:
     return None if session.view.actions or session.view.experiment else "ui.reason.no_action"
 
 
-def _compared(session: Session) -> str | None:
-    if not session.view.comparing or session.before is None:
-        return "ui.reason.not_compared"
-    return None if session.aligned is not None else "ui.reason.running"
-
-
-def _some_difference(session: Session) -> str | None:
-    if (reason := _compared(session)) or (aligned := session.aligned) is None:
-        return reason
-    return None if aligned.next(0) is not None else "ui.reason.no_difference"
-
-
-def _other_difference(way: int) -> When:
+def _difference(way: int) -> When:
     def when(session: Session) -> str | None:
-        aligned = session.aligned
-        if (reason := _compared(session)) or aligned is None:
-            return reason
-        now = session.moment
-        found = aligned.next(now) if way > 0 else aligned.previous(now)
-        return None if found is not None else "ui.reason.no_difference"
+        if session.aligned is None:
+            waits = session.view.comparing and session.before is not None
+            return "ui.reason.running" if waits else "ui.reason.not_compared"
+        return None if session.difference(way) is not None else "ui.reason.no_difference"
+
+    return when
+
+
+def _breakpoint_at(way: int) -> When:
+    def when(session: Session) -> str | None:
+        if not session.view.breaks:
+            return "ui.reason.no_breakpoint"
+        return None if session.stop_at(way) is not None else "ui.reason.no_more_breakpoints"
 
     return when
 
@@ -373,14 +369,14 @@ def _undo_action(session: Session, port: Port, argument: str) -> None:
 
 def _compare(session: Session, port: Port, argument: str) -> None:
     session.update(comparing=not session.view.comparing, moment=None)
-    _first_difference(session, port, argument)
+    session.to_moment(session.difference(0))
 
 
 def _compare_file(session: Session, port: Port, argument: str) -> None:
     path = argument or port.ask_path("recording", "", saving=False)
     if path:
         port.open_other(path)
-        _first_difference(session, port, argument)
+        session.to_moment(session.difference(0))
 
 
 def _keep(session: Session, port: Port, argument: str) -> None:
@@ -388,24 +384,22 @@ def _keep(session: Session, port: Port, argument: str) -> None:
 
 
 def _to_difference(way: int) -> Run:
+    return lambda session, port, argument: session.to_moment(session.difference(way))
+
+
+def _breakpoint(session: Session, port: Port, argument: str) -> None:
+    if argument:
+        session.update(breaks=toggled(session.view.breaks, argument))
+    else:
+        port.surface("breakpoint")
+
+
+def _to_break(way: int) -> Run:
     def run(session: Session, port: Port, argument: str) -> None:
-        if (aligned := session.aligned) is not None:
-            now = session.moment
-            _to_moment(session, aligned.next(now) if way > 0 else aligned.previous(now))
+        if (step := session.stop_at(way)) is not None:
+            _to(session, step)
 
     return run
-
-
-def _first_difference(session: Session, port: Port, argument: str) -> None:
-    if (aligned := session.aligned) is not None:
-        _to_moment(session, aligned.next(0))
-
-
-def _to_moment(session: Session, moment: int | None) -> None:
-    aligned = session.aligned
-    if moment is not None and aligned is not None:
-        _to(session, aligned.steps(moment)[0])
-        session.update(moment=moment if aligned.pairs[moment][0] is None else None)
 
 
 def _export(session: Session, port: Port, argument: str) -> None:
@@ -479,9 +473,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("run.line", _run_line, "run", ("Ctrl+L",), when=_ready, asks=True),
     Action("compare.toggle", _compare, "run", ("Ctrl+D",), when=_recorded, checked=lambda s: s.view.comparing),
     Action("compare.open", _compare_file, "run", when=_recorded, asks=True),
-    Action("compare.first", _first_difference, "run", when=_some_difference),
-    Action("compare.next", _to_difference(1), "run", ("F4",), when=_other_difference(1)),
-    Action("compare.previous", _to_difference(-1), "run", ("Shift+F4",), when=_other_difference(-1)),
+    Action("compare.first", _to_difference(0), "run", when=_difference(0)),
+    Action("compare.next", _to_difference(1), "run", ("F4",), when=_difference(1)),
+    Action("compare.previous", _to_difference(-1), "run", ("Shift+F4",), when=_difference(-1)),
     Action("compare.keep", _keep, "run", when=_recorded),
     Action("grad.zero", _zero, "run", ("Ctrl+Shift+0",), icon="zero", when=_some_grad),
     Action("grad.none", _none, "run", icon="none", when=_some_grad),
@@ -496,6 +490,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("step.last", _last, "play", ("Ctrl+End",), ("End",), icon="last", when=_not_last),
     Action("step.previous_line", _previous_line, "play", ("Shift+F7",), icon="previous_line", when=_not_first),
     Action("step.next_line", _next_line, "play", ("Shift+F8",), icon="next_line", when=_not_last),
+    Action("breakpoint.toggle", _breakpoint, "play", ("F9",), when=_recorded),
+    Action("breakpoint.next", _to_break(1), "play", ("Ctrl+F9",), when=_breakpoint_at(1)),
+    Action("breakpoint.previous", _to_break(-1), "play", ("Shift+F9",), when=_breakpoint_at(-1)),
     Action("play.slower", _speed(-1), "play", ("Ctrl+F6",)),
     Action("play.faster", _speed(1), "play", ("Shift+F6",)),
     Action("lesson.open", _lesson, "teach", ("Ctrl+Shift+L",), icon="lesson", asks=True),

@@ -9,6 +9,7 @@ from typing import Any
 
 from gradviz.explain.questions import Question, kinds_at, question
 from gradviz.player.aligned import Aligned
+from gradviz.player.breaks import next_hit, previous_hit
 from gradviz.player.compare import Comparison, compare
 from gradviz.player.engine import Game, PlayedFrame, is_over
 from gradviz.player.experiments import Broken, experiments
@@ -111,6 +112,23 @@ class Session:
         if self.aligned is None:
             return 0
         return self.aligned.moment(self.view.step) if self.view.moment is None else self.view.moment
+
+    def difference(self, way: int) -> int | None:
+        """The next moment that differs (1), the one before (-1), or the first one (0); None where there is none."""
+        if self.aligned is None:
+            return None
+        return self.aligned.previous(self.moment) if way < 0 else self.aligned.next(self.moment if way else 0)
+
+    def to_moment(self, moment: int | None) -> None:
+        """Go to a moment of the common clock."""
+        if self.aligned is not None and moment is not None:
+            self.update(playing=False, following=False, step=self.aligned.steps(moment)[0], alpha=1.0)
+            self.update(moment=moment if self.aligned.pairs[moment][0] is None else None)
+
+    def stop_at(self, way: int) -> int | None:
+        """The next step at which a breakpoint stops (1), or the one before (-1)."""
+        find_hit = next_hit if way > 0 else previous_hit
+        return find_hit(self.trace, self.view.step, self.view.breaks)
 
     def append(self, events: Iterable[AnyItem]) -> None:
         """Let the recording grow."""

@@ -18,7 +18,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from gradviz.app.differs import paint_differs
+from gradviz.app.differs import paint_breaks, paint_differs
 from gradviz.app.eye import Eye, centered, fitted, revealed
 from gradviz.app.fonts import load_fonts
 from gradviz.app.levels import CROWD, Levels
@@ -60,6 +60,7 @@ _SHOWN = (
     "engine",
     "show",
     "presenter",
+    "breaks",
 )
 
 
@@ -361,6 +362,7 @@ class Canvas(QWidget):
                 paint_differs(painter, scene, self.eye, self._differs)
             if self.session.view.presenter and self.session.view.show.spotlight:
                 self._dim(painter, scene)
+            paint_breaks(painter, scene, self.eye, self.session.view.breaks)
         painter.end()
 
     def _dim(self, painter: QPainter, scene: Scene) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from PySide6.QtCore import QRect, QRectF, QSize, Qt, QTimer
+from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QColor,
     QFont,
     QFontMetricsF,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
     QPainter,
     QPaintEvent,
     QPen,
@@ -21,10 +25,12 @@ from PySide6.QtGui import (
     QTextDocument,
     QTextFormat,
 )
-from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QToolTip, QWidget
 
+from gradviz.app.beside import Beside, paint_breakpoint, paint_sign
 from gradviz.app.fonts import MONO
 from gradviz.app.paint import color
+from gradviz.app.typing_keys import typed
 from gradviz.scene.theme import Theme
 from gradviz.trace.events import Span
 
@@ -43,6 +49,8 @@ class Marks:
     origin: Span | None = None
     """The expression whose operation left the running node behind."""
     fault: tuple[int, int] | None = None
+    wrong: tuple[int, str] | None = None
+    """A line that raised, or that is no Python, and what was said about it; told at every step."""
 
 
 class Highlighter(QSyntaxHighlighter):
@@ -125,14 +133,32 @@ class Gutter(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         self._code.paint_gutter(self, event)
 
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._code.gutter_clicked.emit(self._code.line_at(event.position().y()))
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            tip = self._code.tip(self._code.line_at(event.pos().y()))
+            QToolTip.showText(event.globalPos(), tip, self)
+            return True
+        return super().event(event)
+
 
 class CodeView(QPlainTextEdit):
     """Text with marks. Read-only until somebody edits."""
+
+    gutter_clicked = Signal(int)
+    """A line, counted from 1."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("code")
         self.marks = Marks()
+        self.beside = Beside()
+        self.tip: Callable[[int], str] = lambda line: ""
+        """What is said of a line when the mouse rests in the gutter."""
+        self._found: list[tuple[int, int]] = []
         self._theme = theme
         self._gutter = Gutter(self)
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
@@ -140,6 +166,7 @@ class CodeView(QPlainTextEdit):
         self.document().setDocumentMargin(3)
         self.highlighter = Highlighter(self.document(), theme)
         self.blockCountChanged.connect(self._margin)
+        self.textChanged.connect(self._typed_on)
         self.updateRequest.connect(self._scroll_gutter)
         self._margin()
 
@@ -161,6 +188,28 @@ class CodeView(QPlainTextEdit):
         if lines:
             self._show_line(lines[0])
 
+    def put_beside(self, beside: Beside) -> None:
+        """Show these values and signs beside the lines."""
+        if beside != self.beside:
+            self.beside = beside
+            self.viewport().update()
+            self._gutter.update()
+
+    def set_found(self, ranges: list[tuple[int, int]]) -> None:
+        """Mark what a search found, as offsets in the text."""
+        if ranges != self._found:
+            self._found = ranges
+            self._select()
+
+    def line_at(self, y: float) -> int:
+        """The line at a height of the gutter."""
+        return self.cursorForPosition(QPoint(0, int(y))).blockNumber() + 1
+
+    def _typed_on(self) -> None:
+        """Marks are laid on anew: those that Qt keeps would grow with what is typed at their end."""
+        if self.marks != Marks() or self._found:
+            self._select()
+
     def _show_line(self, line: int) -> None:
         bar = self.verticalScrollBar()
         if not bar.value() <= line - 1 < bar.value() + bar.pageStep() - 1:
@@ -179,8 +228,18 @@ class CodeView(QPlainTextEdit):
                 selection.format.setProperty(QTextFormat.Property.FullWidthSelection, True)
                 selection.cursor = QTextCursor(block)
                 chosen.append(selection)
-        if self.marks.fault and chosen:
-            chosen += self._squiggle(self.marks.fault[0])
+        for start, end in self._found:
+            selection = QTextEdit.ExtraSelection()
+            selection.format.setBackground(color(self._theme.forward_fill))
+            selection.cursor = QTextCursor(self.document())
+            selection.cursor.setPosition(start)
+            selection.cursor.setPosition(
+                min(end, self.document().characterCount() - 1), QTextCursor.MoveMode.KeepAnchor
+            )
+            chosen.append(selection)
+        wrong = self.marks.wrong[0] if self.marks.wrong else self.marks.fault[0] if self.marks.fault else None
+        if wrong is not None and self.document().findBlockByNumber(wrong - 1).isValid():
+            chosen += self._squiggle(wrong)
         self.setExtraSelections(chosen)
         self.viewport().update()
         self._gutter.update()
@@ -201,6 +260,8 @@ class CodeView(QPlainTextEdit):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
+        if self.beside.values:
+            self._paint_values(event.rect())
         boxes = self.origin_boxes()
         if not boxes:
             return
@@ -211,6 +272,24 @@ class CodeView(QPlainTextEdit):
         painter.setPen(pen)
         for box in boxes:
             painter.drawRoundedRect(box, 4, 4)
+        painter.end()
+
+    def _paint_values(self, area: QRect) -> None:
+        """After each line's text, what its names hold."""
+        painter = QPainter(self.viewport())
+        painter.setFont(mono(11))
+        painter.setPen(color(self._theme.text_faint))
+        block = self.firstVisibleBlock()
+        while block.isValid():
+            place = self.blockBoundingGeometry(block).translated(self.contentOffset())
+            if place.top() > area.bottom():
+                break
+            said = self.beside.values.get(block.blockNumber() + 1)
+            if said:
+                left = self._box(block, len(block.text()), len(block.text())).right() + 14
+                room = QRectF(left, place.top(), 2000, place.height())
+                painter.drawText(room, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), said)
+            block = block.next()
         painter.end()
 
     def origin_boxes(self) -> list[QRectF]:
@@ -243,7 +322,7 @@ class CodeView(QPlainTextEdit):
     def gutter_width(self) -> int:
         """Wide enough for the largest number."""
         digits = max(2, len(str(self.blockCount())))
-        return int(QFontMetricsF(mono(10)).horizontalAdvance("9") * digits) + 20
+        return int(QFontMetricsF(mono(10)).horizontalAdvance("9") * digits) + 30
 
     def _margin(self) -> None:
         self.setViewportMargins(self.gutter_width(), 0, 0, 0)
@@ -253,6 +332,18 @@ class CodeView(QPlainTextEdit):
             self._gutter.scroll(0, dy)
         else:
             self._gutter.update(0, rect.y(), self._gutter.width(), rect.height())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if self.isReadOnly() or not typed(self, event):
+            super().keyPressEvent(event)
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip and self.marks.wrong:
+            line, said = self.marks.wrong
+            under = self.cursorForPosition(self.viewport().mapFrom(self, event.pos())).blockNumber() + 1
+            QToolTip.showText(event.globalPos(), said if under == line else "", self)
+            return True
+        return super().event(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -285,8 +376,12 @@ class CodeView(QPlainTextEdit):
                     painter.fillRect(QRectF(0, top, BAR, height), color(bar))
         if line > 1 and line == self.blockCount() and not self.document().lastBlock().text():
             return  # what follows the last newline is no line
+        if line in self.beside.breaks:
+            paint_breakpoint(painter, theme, BAR + 5, top + height / 2)
+        if (flow := self.beside.flows.get(line)) is not None:
+            paint_sign(painter, theme, flow, width - 6, top + height / 2)
         painter.setPen(color(theme.text_faint))
-        box = QRectF(0, top, width - 10, height)
+        box = QRectF(0, top, width - 14, height)
         painter.drawText(box, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), str(line))
 
 

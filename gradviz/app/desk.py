@@ -33,6 +33,7 @@ from gradviz.app.timeline import Timeline
 from gradviz.app.toolbar import Toolbar, shown_name
 from gradviz.explain import Words, why
 from gradviz.graph.folds import EVERY
+from gradviz.player.breaks import is_hit, toggled
 from gradviz.player.fixes import repair
 from gradviz.player.forms import FORMS
 from gradviz.player.program import edited, from_form
@@ -217,6 +218,7 @@ class Desk(QObject):
             "find": self._find,
             "console": lambda: self.left.console.line.setFocus(Qt.FocusReason.ShortcutFocusReason),
             "setup": self.setup.open,
+            "breakpoint": self._breakpoint,
             "palette": self.palette.open,
             "keys": self.keys.open,
             "why": self._why,
@@ -230,7 +232,22 @@ class Desk(QObject):
         }
         actions[what]()
 
+    def _breakpoint(self) -> None:
+        """At the line of the cursor while somebody is in the text, else at what is selected, else at this step's."""
+        code, view = self.left.program.code, self.session.view
+        kind = (view.selection or "").partition(":")[0]
+        span = self.session.trace.span(view.step)
+        if code.hasFocus():
+            self.left.program.toggle_line(code.textCursor().blockNumber() + 1)
+        elif view.selection and kind in ("node", "op"):
+            self.session.update(breaks=toggled(view.breaks, view.selection))
+        elif span is not None and self.session.trace.cell_of(span[0]) == 0:
+            self.session.update(breaks=toggled(view.breaks, f"line:{span[1]}"))
+
     def _find(self) -> None:
+        if self.left.program.code.hasFocus():
+            self.left.program.find_bar.open()
+            return
         self.stage.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def _fit(self) -> None:
@@ -284,6 +301,8 @@ class Desk(QObject):
     def _tick(self) -> None:
         seconds = min(LONGEST_TICK, self._elapsed.restart() / 1000)
         view = advance(self.session.view, seconds)
+        if view.step != self.session.view.step and is_hit(self.session.trace, view.step, view.breaks):
+            view = replace(view, playing=False)
         if view.step == self.session.view.step or not self.session.ask(view.step):
             self.session.show(view)
 

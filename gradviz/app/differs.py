@@ -13,6 +13,7 @@ from gradviz.scene.compose import Scene
 from gradviz.scene.moment import HIDDEN, find_card
 
 SIGN = 15.0
+DOT = 5.0
 LEGIBLE = 26.0
 """Cards that are narrower on the screen have no room for the sign."""
 
@@ -42,3 +43,18 @@ def paint_differs(painter: QPainter, scene: Scene, eye: Eye, keys: Iterable[str]
             painter.setPen(color(theme.panel))
             painter.setFont(font("mono", 12, 700))
             painter.drawText(sign, Qt.AlignmentFlag.AlignCenter, "≠")
+
+
+def paint_breaks(painter: QPainter, scene: Scene, eye: Eye, keys: Iterable[str]) -> None:
+    """A dot at the corner of each card that the playhead stops at."""
+    theme = scene.moment.theme
+    for key in sorted(keys):
+        box = scene.composer.anchor(key)
+        card = find_card(scene.moment.graph, key)
+        if box is None or card is None or scene.moment.codes[card] == HIDDEN:
+            continue
+        x, y = eye.to_screen(box[0], box[1])
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(color(theme.panel), 1.5))
+        painter.setBrush(color(theme.selection))
+        painter.drawEllipse(QPointF(x, y + box[3] * eye.scale / 2), DOT, DOT)

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+from dataclasses import replace
+
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from gradviz.app.beside import LONGEST, Beside
 from gradviz.app.code import CodeView, Marks
+from gradviz.app.findbar import FindBar
 from gradviz.app.panel import Panel, differ
+from gradviz.explain.labels import value_text
+from gradviz.player.breaks import lines, moved, toggled
+from gradviz.player.margin import Margin
 from gradviz.player.program import edited
 from gradviz.player.view import ViewState
 from gradviz.session import Session
@@ -18,11 +26,18 @@ class ProgramPanel(Panel):
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(session, parent)
         self.code = CodeView(self.theme)
+        self.find_bar = FindBar(self.code)
+        self._margin = Margin()
+        self._syntax: tuple[str, tuple[int, str] | None] = ("", None)
         self._theirs = False
         """Changes of the text come from elsewhere, not from a person's keys."""
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.find_bar)
         layout.addWidget(self.code)
+        self.code.gutter_clicked.connect(self.toggle_line)
+        self.code.tip = self._tip
         self.code.textChanged.connect(self._typed)
         self.setFocusProxy(self.code)
         self.begin()
@@ -30,16 +45,63 @@ class ProgramPanel(Panel):
     def retell(self) -> None:
         self.code.setAccessibleName(self.words("ui.program.name"))
         self.code.setPlaceholderText(self.words("ui.program.empty"))
+        self.find_bar.retell(self.words)
 
     def refresh(self, old: ViewState | None, new: ViewState) -> None:
         if differ(old, new, "theme"):
             self.code.recolor(self.theme)
         if differ(old, new, "editing"):
             self.code.setReadOnly(not new.editing)
+            self.code.setTabChangesFocus(not new.editing)
             if new.editing:
                 self.code.setFocus()
-        if differ(old, new, "program", "step", "steps", "events", "revision", "editing"):
+        if differ(old, new, "program", "step", "steps", "events", "revision", "editing", "breaks", "theme", "live"):
             self._show(new)
+
+    def toggle_line(self, line: int) -> None:
+        """Set a breakpoint at a line of the program, or take it away."""
+        if self.code.toPlainText() == self.session.view.program.text:
+            self.session.update(breaks=toggled(self.session.view.breaks, f"line:{line}"))
+
+    def _tip(self, line: int) -> str:
+        """What the signs beside a line mean."""
+        beside, words = self.code.beside, self.words
+        said = []
+        if line in beside.breaks:
+            said.append(words("ui.program.breakpoint"))
+        if (flow := beside.flows.get(line)) is not None:
+            said.append(words("ui.program.flow", ran=flow.ran, nodes=flow.nodes, freed=flow.freed))
+        return "\n".join(said)
+
+    def _beside(self, text: str) -> Beside:
+        """Values and gradient signs where the text is the recorded one; breakpoints where it is the program."""
+        session, view = self.session, self.session.view
+        if text != view.program.text:
+            return Beside()
+        breaks = frozenset(lines(view.breaks))
+        if not session.trace.events or text != session.trace.header.source:
+            return Beside(breaks=breaks)
+        frame, said = session.frame, {}
+        for line, held in self._margin.names(session.trace, view.step).items():
+            values = ((name, frame.value_data(tensor)) for name, tensor in held)
+            known = [f"{name} = {value_text(value, 4)}" for name, value in values if value is not None]
+            if known:
+                said[line] = ", ".join(known)[:LONGEST]
+        return Beside(said, self._margin.flows(frame), breaks)
+
+    def _wrong(self, text: str) -> tuple[int, str] | None:
+        """The line that is no Python, else the one at which the recorded program ended with an error."""
+        if self._syntax[0] != text:
+            self._syntax = text, syntax_error(text)
+        if self._syntax[1] is not None:
+            return self._syntax[1]
+        trace = self.session.trace
+        if not trace.events or text != trace.header.source:
+            return None
+        for fault in reversed(trace.faults):
+            if not fault.caught and fault.span is not None and trace.cell_of(fault.span[0]) == 0:
+                return fault.span[1], f"{fault.type}: {fault.message.partition(chr(10))[0]}"
+        return None
 
     def _show(self, view: ViewState) -> None:
         span, text = self._place(view)
@@ -47,7 +109,8 @@ class ProgramPanel(Panel):
             self._theirs = True
             self.code.setPlainText(text)
             self._theirs = False
-        self.code.mark(self._marks(span))
+        self.code.mark(replace(self._marks(span), wrong=self._wrong(text)))
+        self.code.put_beside(self._beside(text))
 
     def _place(self, view: ViewState) -> tuple[Span | None, str]:
         """The span of this step, if the text that is shown is the one it belongs to, and that text."""
@@ -82,5 +145,16 @@ class ProgramPanel(Panel):
 
     def _typed(self) -> None:
         if not self._theirs and self.session.view.editing:
-            text = self.code.toPlainText()
-            self.session.update(program=edited(self.session.view.program, text))
+            text, view = self.code.toPlainText(), self.session.view
+            self.session.update(program=edited(view.program, text), breaks=moved(view.breaks, view.program.text, text))
+
+
+def syntax_error(text: str) -> tuple[int, str] | None:
+    """Line and message where a text is no Python. It is parsed, not run."""
+    try:
+        ast.parse(text)
+    except SyntaxError as error:
+        return max(1, error.lineno or 1), f"SyntaxError: {error.msg}"
+    except (ValueError, RecursionError, MemoryError):
+        return None
+    return None

@@ -67,6 +67,8 @@ class ViewState:
     """Lines that were sent to the live process after the program, in order."""
     typed: frozenset[str] = frozenset()
     """Which of these were typed by hand: their values are printed, as a console does."""
+    breaks: frozenset[str] = frozenset()
+    """Where the playhead stops: "line:7", "node:5", "op:3"."""
     comparing: bool = False
     """The run is shown beside another one."""
     compared: int = 0
