@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from gradviz import teaching
-from gradviz.player.breaks import toggled
+from gradviz import runs, teaching
 from gradviz.player.lesson_steps import tensor_named
 from gradviz.player.lesson_tell import place
 from gradviz.player.lessons import Lesson
@@ -163,25 +162,6 @@ def _undo(session: Session) -> str | None:
     if session.view.live in ("starting", "running"):
         return "ui.reason.running"
     return None if session.view.actions or session.view.experiment else "ui.reason.no_action"
-
-
-def _difference(way: int) -> When:
-    def when(session: Session) -> str | None:
-        if session.aligned is None:
-            waits = session.view.comparing and session.before is not None
-            return "ui.reason.running" if waits else "ui.reason.not_compared"
-        return None if session.difference(way) is not None else "ui.reason.no_difference"
-
-    return when
-
-
-def _breakpoint_at(way: int) -> When:
-    def when(session: Session) -> str | None:
-        if not session.view.breaks:
-            return "ui.reason.no_breakpoint"
-        return None if session.stop_at(way) is not None else "ui.reason.no_more_breakpoints"
-
-    return when
 
 
 def _recorded(session: Session) -> str | None:
@@ -367,41 +347,6 @@ def _undo_action(session: Session, port: Port, argument: str) -> None:
     port.run_program(session.view.actions[:-1])
 
 
-def _compare(session: Session, port: Port, argument: str) -> None:
-    session.update(comparing=not session.view.comparing, moment=None)
-    session.to_moment(session.difference(0))
-
-
-def _compare_file(session: Session, port: Port, argument: str) -> None:
-    path = argument or port.ask_path("recording", "", saving=False)
-    if path:
-        port.open_other(path)
-        session.to_moment(session.difference(0))
-
-
-def _keep(session: Session, port: Port, argument: str) -> None:
-    session.compare_with(session.trace)
-
-
-def _to_difference(way: int) -> Run:
-    return lambda session, port, argument: session.to_moment(session.difference(way))
-
-
-def _breakpoint(session: Session, port: Port, argument: str) -> None:
-    if argument:
-        session.update(breaks=toggled(session.view.breaks, argument))
-    else:
-        port.surface("breakpoint")
-
-
-def _to_break(way: int) -> Run:
-    def run(session: Session, port: Port, argument: str) -> None:
-        if (step := session.stop_at(way)) is not None:
-            _to(session, step)
-
-    return run
-
-
 def _export(session: Session, port: Port, argument: str) -> None:
     path = argument or port.ask_path("export", f"{_stem(session)}-{session.view.step}.svg", saving=True)
     if path:
@@ -471,12 +416,12 @@ ACTIONS: tuple[Action, ...] = (
     Action("run.backward", _run_backward, "run", ("Ctrl+Shift+B",), icon="backward", when=_backward),
     Action("run.forward", _run_forward, "run", ("Ctrl+Shift+F",), icon="forward", when=_forward),
     Action("run.line", _run_line, "run", ("Ctrl+L",), when=_ready, asks=True),
-    Action("compare.toggle", _compare, "run", ("Ctrl+D",), when=_recorded, checked=lambda s: s.view.comparing),
-    Action("compare.open", _compare_file, "run", when=_recorded, asks=True),
-    Action("compare.first", _to_difference(0), "run", when=_difference(0)),
-    Action("compare.next", _to_difference(1), "run", ("F4",), when=_difference(1)),
-    Action("compare.previous", _to_difference(-1), "run", ("Shift+F4",), when=_difference(-1)),
-    Action("compare.keep", _keep, "run", when=_recorded),
+    Action("compare.toggle", runs.compare, "run", ("Ctrl+D",), when=_recorded, checked=lambda s: s.view.comparing),
+    Action("compare.open", runs.compare_file, "run", when=_recorded, asks=True),
+    Action("compare.first", runs.to_difference(0), "run", when=runs.differs(0)),
+    Action("compare.next", runs.to_difference(1), "run", ("F4",), when=runs.differs(1)),
+    Action("compare.previous", runs.to_difference(-1), "run", ("Shift+F4",), when=runs.differs(-1)),
+    Action("compare.keep", runs.keep, "run", when=_recorded),
     Action("grad.zero", _zero, "run", ("Ctrl+Shift+0",), icon="zero", when=_some_grad),
     Action("grad.none", _none, "run", icon="none", when=_some_grad),
     Action("option.retain_graph", _switch("retain_graph"), "run", checked=_is_on("retain_graph")),
@@ -490,9 +435,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("step.last", _last, "play", ("Ctrl+End",), ("End",), icon="last", when=_not_last),
     Action("step.previous_line", _previous_line, "play", ("Shift+F7",), icon="previous_line", when=_not_first),
     Action("step.next_line", _next_line, "play", ("Shift+F8",), icon="next_line", when=_not_last),
-    Action("breakpoint.toggle", _breakpoint, "play", ("F9",), when=_recorded),
-    Action("breakpoint.next", _to_break(1), "play", ("Ctrl+F9",), when=_breakpoint_at(1)),
-    Action("breakpoint.previous", _to_break(-1), "play", ("Shift+F9",), when=_breakpoint_at(-1)),
+    Action("breakpoint.toggle", runs.mark, "play", ("F9",), when=_recorded),
+    Action("breakpoint.next", runs.to_stop(1), "play", ("Ctrl+F9",), when=runs.stops(1)),
+    Action("breakpoint.previous", runs.to_stop(-1), "play", ("Shift+F9",), when=runs.stops(-1)),
     Action("play.slower", _speed(-1), "play", ("Ctrl+F6",)),
     Action("play.faster", _speed(1), "play", ("Shift+F6",)),
     Action("lesson.open", _lesson, "teach", ("Ctrl+Shift+L",), icon="lesson", asks=True),
