@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, QTimer, Signal
@@ -51,6 +51,8 @@ class Marks:
     fault: tuple[int, int] | None = None
     wrong: tuple[int, str] | None = None
     """A line that raised, or that is no Python, and what was said about it; told at every step."""
+    lit: tuple[Span, ...] = ()
+    """What the pointer is at elsewhere: a tensor of a formula, a card."""
 
 
 class Highlighter(QSyntaxHighlighter):
@@ -182,7 +184,11 @@ class CodeView(QPlainTextEdit):
         """Mark these places and bring the current line into view."""
         if marks == self.marks:
             return
+        moved = replace(marks, lit=()) != replace(self.marks, lit=())
         self.marks = marks
+        if not moved:  # the pointer lights something: nothing scrolls
+            self.viewport().update()
+            return
         self._select()
         lines = marks.fault or marks.current
         if lines:
@@ -262,11 +268,14 @@ class CodeView(QPlainTextEdit):
         super().paintEvent(event)
         if self.beside.values:
             self._paint_values(event.rect())
-        boxes = self.origin_boxes()
-        if not boxes:
+        boxes, lit = self.origin_boxes(), self.lit_boxes()
+        if not boxes and not lit:
             return
         painter = QPainter(self.viewport())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(color(self._theme.selection), 1.5))
+        for box in lit:
+            painter.drawRoundedRect(box, 3, 3)
         pen = QPen(color(self._theme.gradient), 1.2)
         pen.setDashPattern([3, 2])
         painter.setPen(pen)
@@ -294,9 +303,14 @@ class CodeView(QPlainTextEdit):
 
     def origin_boxes(self) -> list[QRectF]:
         """Where the marked expression stands on the viewport, a box for each of its lines."""
-        if self.marks.origin is None:
-            return []
-        _, first, left, last, right = self.marks.origin
+        return [] if self.marks.origin is None else self._boxes(self.marks.origin)
+
+    def lit_boxes(self) -> list[QRectF]:
+        """Where that stands which the pointer is at elsewhere."""
+        return [box for span in self.marks.lit for box in self._boxes(span)]
+
+    def _boxes(self, span: Span) -> list[QRectF]:
+        _, first, left, last, right = span
         boxes = []
         for line in range(first, last + 1):
             block = self.document().findBlockByNumber(line - 1)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gradviz.app.queuerows import queue_rows
-from gradviz.app.rows import Entry, Formula, Head, Note, Numbers, Pair, Row, Swatch, Title
+from gradviz.app.rows import Entry, Formula, Head, Note, Numbers, Pair, Part, Row, Swatch, Terms, Title
 from gradviz.explain import Words, fault_card, ledger, node_label, numbers, rule, tensor_label
+from gradviz.explain.rules import Term, terms
 from gradviz.player.view import ViewState
 from gradviz.trace import Frame, Trace
 from gradviz.trace.events import Backward, Data, Fault, Grad, NodeRan, Op, Saved, Span, Tensor
@@ -146,6 +147,10 @@ class Facts:
                 rows.append(Formula(tex, text, label) if tex else Pair(label, text))
         if view.note:
             rows.append(Note(view.note))
+        pieces = terms(self.trace, self.frame.step, ident, self.view.language)
+        if pieces and all(len(label) + sum(len(p.text) for p in parts) < 3 * LONG for label, parts in pieces):
+            rows.append(Head(self._t("with_shapes")))
+            rows += [Terms(label, tuple(_part(piece) for piece in parts)) for label, parts in pieces]
         said = numbers(self.trace, self.frame.step, ident, self.view.language)
         if said:
             rows.append(Head(self._t("with_numbers")))
@@ -426,6 +431,11 @@ class Facts:
 
 def _kind(data: Data | None) -> str:
     return f"{shape_text(data.shape)} {data.dtype}" if data is not None else ""
+
+
+def _part(piece: Term) -> Part:
+    shape = shape_text(piece.shape) if piece.shape is not None else ""
+    return Part(piece.text, piece.key, piece.role or "text", shape)
 
 
 def _amount(value: float | None, sign: str = "+") -> str:

@@ -42,6 +42,7 @@ class Inspector(QScrollArea):
         self._build()
         self.sheet.followed.connect(self._follow)
         self.sheet.chosen.connect(self._choose)
+        self.sheet.pointed.connect(lambda key: session.update(hover=key))
         self.destroyed.connect(session.listen(self._changed))
         self._refresh()
 
@@ -70,6 +71,8 @@ class Inspector(QScrollArea):
     def _changed(self, old: ViewState, new: ViewState) -> None:
         if old.selection != new.selection or old.revision != new.revision:
             self.element = None
+        if old.hover != new.hover:
+            self.sheet.light(new.hover)
         if any(getattr(old, name) != getattr(new, name) for name in _FIELDS):
             self._refresh()
 

@@ -13,6 +13,7 @@ from gradviz.app.findbar import FindBar
 from gradviz.app.panel import Panel, differ
 from gradviz.explain.labels import value_text
 from gradviz.player.breaks import lines, moved, toggled
+from gradviz.player.lit import places_of
 from gradviz.player.margin import Margin
 from gradviz.player.program import edited
 from gradviz.player.view import ViewState
@@ -57,6 +58,8 @@ class ProgramPanel(Panel):
                 self.code.setFocus()
         if differ(old, new, "program", "step", "steps", "events", "revision", "editing", "breaks", "theme", "live"):
             self._show(new)
+        elif differ(old, new, "hover"):
+            self.code.mark(replace(self.code.marks, lit=self._lit(new)))
 
     def toggle_line(self, line: int) -> None:
         """Set a breakpoint at a line of the program, or take it away."""
@@ -109,8 +112,18 @@ class ProgramPanel(Panel):
             self._theirs = True
             self.code.setPlainText(text)
             self._theirs = False
-        self.code.mark(replace(self._marks(span), wrong=self._wrong(text)))
+        self.code.mark(replace(self._marks(span), wrong=self._wrong(text), lit=self._lit(view)))
         self.code.put_beside(self._beside(text))
+
+    def _lit(self, view: ViewState) -> tuple[Span, ...]:
+        """Where in the text that is shown that stands which the pointer is at elsewhere."""
+        trace = self.session.trace
+        if view.hover is None or not trace.cells:
+            return ()
+        span, text = self._place(view)
+        own = trace.cells[0].file if text == trace.header.source else None
+        file = own if span is None else span[0]
+        return () if file is None else places_of(trace, view.hover, file)
 
     def _place(self, view: ViewState) -> tuple[Span | None, str]:
         """The span of this step, if the text that is shown is the one it belongs to, and that text."""

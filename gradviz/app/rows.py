@@ -91,7 +91,26 @@ class Swatch:
     text: str
 
 
-Row = Title | Head | Pair | Numbers | Note | Formula | Entry | Swatch
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a `Terms` row; the pointer on it lights what `key` is about."""
+
+    text: str
+    key: str = ""
+    ink: str = "text"
+    below: str = ""
+    """Said in small letters after it: a shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """A formula in pieces."""
+
+    label: str
+    parts: tuple[Part, ...]
+
+
+Row = Terms | Title | Head | Pair | Numbers | Note | Formula | Entry | Swatch
 
 
 def spoken(rows: list[Row]) -> str:
@@ -108,6 +127,8 @@ def _said(row: Row) -> str:
         return " ".join(part for part in (row.label, row.value, row.right) if part)
     if isinstance(row, Entry):
         return " ".join(part for part in (row.step, row.source, row.amount, row.total) if part)
+    if isinstance(row, Terms):
+        return " ".join((row.label, *(f"{part.text}{part.below}".strip() for part in row.parts)))
     if isinstance(row, Formula):
         return f"{row.label} {row.text}".strip()
     return "" if isinstance(row, Numbers) else row.text

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QSizePolicy, QToolTip, QWidget
 from gradviz.app.fonts import load_fonts
 from gradviz.app.formula import formula
 from gradviz.app.paint import color, font, pen
-from gradviz.app.rows import Entry, Formula, Go, Head, Note, Numbers, Pair, Row, Swatch, Title, spoken
+from gradviz.app.rows import Entry, Formula, Go, Head, Note, Numbers, Pair, Row, Swatch, Terms, Title, spoken
 from gradviz.scene.heat import blocks, grid_of, magnitude, paint
 from gradviz.scene.theme import Theme, contrast, load_theme, mix
 from gradviz.trace.events import Data
@@ -42,13 +42,17 @@ class Spot:
     name: str = ""
     element: tuple[int, ...] | None = None
     tip: str = ""
+    light: str = ""
+    """Key of what the pointer lights here."""
 
 
 class Sheet(QWidget):
-    """Paints rows. `followed` tells where a click leads; `chosen` which element of which `Numbers` was clicked."""
+    """Paints rows. `followed` tells where a click leads, `chosen` which element of which `Numbers` was clicked,
+    `pointed` the key of what the pointer is at, or None."""
 
     followed = Signal(object)
     chosen = Signal(str, object)
+    pointed = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -57,6 +61,7 @@ class Sheet(QWidget):
         self.spots: list[Spot] = []
         self.theme: Theme = load_theme("light")
         self._focus = -1
+        self._lit: str | None = None
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -69,6 +74,12 @@ class Sheet(QWidget):
         self.setAccessibleDescription(spoken(rows))
         self._arrange()
         self.update()
+
+    def light(self, key: str | None) -> None:
+        """Mark the places that are about this key, whoever points at it."""
+        if key != self._lit:
+            self._lit = key
+            self.update()
 
     def _arrange(self) -> None:
         """Lay the rows out without painting, to know the height and the places that answer."""
@@ -86,11 +97,25 @@ class Sheet(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(self.rect(), color(self.theme.panel))
         _Pen(painter, self.theme, float(self.width()), []).all(self.rows)
+        self._paint_lit(painter)
         links = self._links()
         if self.hasFocus() and 0 <= self._focus < len(links):
             painter.setPen(pen(self.theme.forward, 1.0, 1.5, ()))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(links[self._focus].box.adjusted(-3, -1, 3, 1), 3, 3)
+
+    def _paint_lit(self, painter: QPainter) -> None:
+        if self._lit is None:
+            return
+        painter.setPen(pen(self.theme.selection, 1.0, 1.5, ()))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        for spot in self.spots:
+            if self._lit in (spot.light, spot.go):
+                painter.drawRoundedRect(spot.box.adjusted(-2, -1, 2, 1), 3, 3)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """The pointer is at nothing here any more."""
+        self.pointed.emit(None)
 
     def event(self, event: QEvent) -> bool:
         """Another width moves everything; tooltips tell what was cut."""
@@ -113,6 +138,8 @@ class Sheet(QWidget):
         spot = self._spot(event.position())
         answers = spot is not None and (spot.go is not None or spot.element is not None)
         self.setCursor(Qt.CursorShape.PointingHandCursor if answers else Qt.CursorShape.ArrowCursor)
+        key = (spot.light or spot.go) if spot is not None else None
+        self.pointed.emit(key if isinstance(key, str) and not key.startswith("do:") else None)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Taken, so that the release comes here too."""
@@ -166,6 +193,7 @@ class _Pen:
             Formula: self.formula,
             Entry: self.entry,
             Swatch: self.swatch,
+            Terms: self.terms,
         }
         for row in rows:
             draw[type(row)](row)
@@ -281,6 +309,30 @@ class _Pen:
             self.painter.drawPixmap(box, picture, QRectF(picture.rect()))
         self.spots.append(Spot(QRectF(left, self.y, size.width() * shrink, size.height()), tip=row.text))
         self.y += max(20.0, size.height() * shrink) + 4
+
+    def terms(self, row: Terms) -> None:
+        """Pieces one after the other, broken between them; those that light something have a line below."""
+        made, small = font("mono", 12, 400), font("mono", 9.5, 400)
+        self.text(PAD, LABEL - 6, 20, row.label, "text", "mono", 12, 600)
+        x = PAD + LABEL
+        for part in row.parts:
+            wide = QFontMetricsF(made).horizontalAdvance(part.text)
+            after = QFontMetricsF(small).horizontalAdvance(part.below) + 3 if part.below else 0.0
+            if x + wide + after > self.width - PAD and x > PAD + LABEL:
+                x, self.y = PAD + LABEL, self.y + 20
+            self.text(x, min(wide + 1, self.width - PAD - x), 20, part.text, part.ink, "mono", 12)
+            if part.below:
+                self.text(x + wide + 1, after, 21, part.below, "text_faint", "mono", 9.5)
+            if part.key:
+                self.underline(x, wide, part.ink)
+                self.spots.insert(0, Spot(QRectF(x - 1, self.y + 1, wide + after + 1, 18), light=part.key, go=part.key))
+            x += wide + after
+        self.y += 21
+
+    def underline(self, x: float, wide: float, ink: str) -> None:
+        if self.painter:
+            self.painter.setPen(pen(self.theme.color(ink), 1.0, 1.0, (2.0, 2.0)))
+            self.painter.drawLine(QPointF(x, self.y + 18), QPointF(x + wide, self.y + 18))
 
     def entry(self, row: Entry) -> None:
         top = self.y

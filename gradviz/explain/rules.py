@@ -12,8 +12,10 @@ from gradviz import assets
 from gradviz.explain.labels import saved_data, value_text
 from gradviz.explain.words import Words
 from gradviz.trace import Trace
-from gradviz.trace.events import Data, Node
+from gradviz.trace.events import Data, Node, Saved
 
+_NAME = re.compile(r"((?<![\w.])[A-Za-z_]\w*(?![\w(]))", re.ASCII)
+"""A name in a formula; a letter such as the ᵀ of `selfᵀ` is no part of it."""
 SMALL = 6
 """Values of more elements than this are put into a formula as their shape and norm."""
 
@@ -78,18 +80,72 @@ def numbers(trace: Trace, step: int, node: int, language: str = "en") -> tuple[s
     view, mine = rule(trace, node, language), own_rule(told.name)
     values = _values(trace, told, run.gin)
     outputs = run.gout_before or run.gout
-    names = [name for names, _, _ in view.rows for name in names.split(", ")]
+    names, texts = _inputs(trace, told, view, len(outputs))
     if told.leaf is not None:
         return _accumulated(trace, max(s for s in trace.runs(node) if s <= step), told.leaf)
     lines = []
     for i, result in enumerate(outputs):
         if result is None:
             continue
-        name = names[i] if len(names) == len(outputs) else f"[{i}]"
-        text = view.rows[i][1] if mine is not None and not told.custom and len(view.rows) == len(outputs) else ""
+        name = names[i] if names else f"[{i}]"
+        text = texts.get(name, "") if mine is not None and not told.custom else ""
         left = _substituted(text, values) if text else value_text(run.gin[0] if run.gin else None, SMALL)
         lines.append(f"{name}: {left} {'=' if text else '→'} {value_text(result, SMALL)}")
     return tuple(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A piece of a formula. `key`: what it stands for, as a key of the view, "" for signs and numbers. `role`:
+    "gradient", "saved" or "". `shape` where it is a tensor; `value`: its numbers at this step, else the text itself."""
+
+    text: str
+    key: str = ""
+    role: str = ""
+    shape: tuple[int, ...] | None = None
+    value: str = ""
+
+
+def terms(trace: Trace, step: int, node: int, language: str = "en") -> tuple[tuple[str, tuple[Term, ...]], ...]:
+    """Our rule of a node in pieces, one row for each input that gets a gradient: the input's name, its formula. Empty
+    where the rule is not ours."""
+    told, mine = trace.nodes[node], own_rule(trace.nodes[node].name)
+    view = rule(trace, node, language)
+    if mine is None or told.custom or told.leaf is not None:
+        return ()
+    run = trace.at(step).run(node)
+    values = _values(trace, told, run.gin if run is not None else ())
+    known = {s.name: s for s in told.saved}
+    rows = []
+    for i, (name, text, _) in enumerate(view.rows):
+        if len(view.rows) == len(told.edges) and told.edges[i][0] is None:
+            continue
+        pieces = _NAME.split(text)
+        rows.append((name, tuple(_term(trace, told, piece, known, values) for piece in pieces if piece)))
+    return tuple(rows)
+
+
+def _term(trace: Trace, node: Node, text: str, known: dict[str, Saved], values: dict[str, str]) -> Term:
+    value = values.get(text, text)
+    if text == "g":
+        op = trace.ops[node.op] if node.op is not None and node.op < len(trace.ops) else None
+        made = (op.outputs or op.writes) if op is not None else ()
+        key = f"tensor:{made[0]}" if made else f"node:{node.id}"
+        return Term(text, key, "gradient", node.inputs[0][0] if node.inputs else None, value)
+    saved = known.get(text)
+    if saved is None or saved.kind not in ("tensor", "scalar"):
+        return Term(text, value=value)
+    key = f"tensor:{saved.tensor}" if saved.tensor is not None else ""
+    return Term(text, key, "saved", saved.shape if saved.kind == "tensor" else None, value)
+
+
+def _inputs(trace: Trace, node: Node, view: RuleView, count: int) -> tuple[list[str], dict[str, str]]:
+    """Names of the inputs, one for each edge, from our rule or from PyTorch's table; none where neither has as many.
+    And the formula of each that has one."""
+    texts = {name: text for names, text, _ in view.rows for name in names.split(", ")}
+    shipped = trace.rules.get(node.name)
+    told = [name for names, _ in shipped.formulas for name in names.split(", ")] if shipped is not None else []
+    return next(([*names] for names in (list(texts), told) if len(names) == count), []), texts
 
 
 def _accumulated(trace: Trace, step: int, leaf: int) -> tuple[str, ...]:
@@ -115,4 +171,4 @@ def _values(trace: Trace, node: Node, gin: tuple[Data | None, ...]) -> dict[str,
 
 
 def _substituted(text: str, values: dict[str, str]) -> str:
-    return re.sub(r"(?<![\w.])[A-Za-z_]\w*(?![\w(])", lambda found: values.get(found[0], found[0]), text)
+    return _NAME.sub(lambda found: values.get(found[0], found[0]), text)

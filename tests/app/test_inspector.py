@@ -15,6 +15,7 @@ from gradviz.app.formula import formula
 from gradviz.app.heat import HeatTable
 from gradviz.app.inspector import Inspector
 from gradviz.app.rows import Entry, Numbers, Pair, Title, spoken
+from gradviz.app.window import Window
 from gradviz.explain import Words
 from gradviz.player.view import ViewState
 from gradviz.scene.theme import load_theme
@@ -221,3 +222,20 @@ def test_cells_write_numbers_of_the_recording(inspector: Inspector) -> None:
     assert grad is not None
     tips = {spot.element: spot.tip for spot in inspector.sheet.spots if spot.name == "grad"}
     assert tips == {(i,): f"[{i}] = {float(v)!r}" for i, v in enumerate(to_numpy(grad))}
+
+
+def test_a_term_of_the_rule_lights_its_tensor_everywhere(shown: Window, qtbot: QtBot) -> None:
+    session, sheet = shown.session, shown.desk.inspector.sheet
+    trace = session.trace
+    node = next(n for n in trace.nodes if n.name == "MmBackward0")
+    session.update(step=trace.runs(node.id)[0], selection=f"node:{node.id}")
+    saved = next(s for s in node.saved if s.kind == "tensor" and s.tensor is not None)
+    key = f"tensor:{saved.tensor}"
+    spot = next(s for s in sheet.spots if s.light == key)
+    qtbot.mouseMove(sheet, spot.box.center().toPoint())
+    qtbot.waitUntil(lambda: session.view.hover == key, timeout=2000)
+    qtbot.waitUntil(lambda: sheet._lit == key, timeout=2000)
+    assert shown.desk.left.program.code.marks.lit, "the code shows it"
+    assert len([s for s in sheet.spots if key in (s.light, s.go)]) > 1, "and the row of what was saved"
+    session.update(hover=None)
+    assert not shown.desk.left.program.code.marks.lit

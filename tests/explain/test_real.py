@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from gradviz.explain import QUESTIONS, fault_card, ledger, narrate, numbers, rule, step_label, why
+from gradviz.explain.rules import terms
 from gradviz.trace import Trace, open_trace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -237,3 +238,31 @@ def test_a_square_says_that_its_two_gradients_are_added(tmp_path: Path) -> None:
     (e * e).sum().backward()
     grad = trace.at(trace.steps).grad("e")
     assert grad is not None and e.grad is not None and np.array_equal(np.asarray(grad), e.grad.numpy())
+
+
+def test_a_rule_in_pieces_names_the_tensors_of_this_run() -> None:
+    trace = recording("causes")
+    shared = trace.named("shared")
+    node = next(n for n in trace.nodes if n.name == "MulBackward0" and len({e[0] for e in n.edges}) == 1)
+    rows = terms(trace, trace.steps, node.id)
+    assert [name for name, _ in rows] == ["self", "other"]
+    for _, pieces in rows:
+        gradient = next(p for p in pieces if p.role == "gradient")
+        saved = next(p for p in pieces if p.role == "saved")
+        made = trace.ops[node.op].outputs[0] if node.op is not None else None
+        assert (gradient.key, gradient.shape, gradient.value) == (f"tensor:{made}", (), "1")
+        assert (saved.key, saved.shape, saved.value) == (f"tensor:{shared}", (), "3")
+        assert "".join(p.text for p in pieces).startswith("g")
+    accumulate = next(n.id for n in trace.nodes if n.leaf is not None)
+    assert terms(trace, trace.steps, accumulate) == ()
+
+
+def test_numbers_stand_in_rules_that_leave_inputs_out_or_transpose() -> None:
+    trace = recording("one_layer_again")
+    said = {n.name: numbers(trace, trace.steps, n.id) for n in trace.nodes}
+    z = trace.at(trace.steps).value("z")
+    assert z is not None
+    (loss,) = next(v for k, v in said.items() if k.startswith("BinaryCrossEntropy"))
+    assert loss.startswith("self: 1 · (σ([") and f"{z[0]:.4f}".rstrip("0") in loss
+    (product,) = next(v for k, v in said.items() if k.startswith("Mm"))
+    assert product.startswith("mat2: [1, 1, 1, 1, 1]ᵀ @ [[")
