@@ -53,6 +53,9 @@ class Port(Protocol):
     def export(self, path: str) -> None:
         """Write the step that is shown in the format that the file's name asks for."""
 
+    def handout(self, path: str) -> None:
+        """Write the recording as a PDF to print."""
+
     def surface(self, what: str) -> None:
         """Bring something up: "find", "palette", "keys", "why", "fit", "fold_all", "unfold_all", "console",
         "setup", "lessons", "difference" or "jacobian"."""
@@ -407,6 +410,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("file.save_recording", _save_recording, "file", ("Ctrl+Shift+S",), when=_recorded, asks=True),
     Action("file.save_session", _save_session, "file", when=_recorded, asks=True),
     Action("file.export", _export, "file", ("Ctrl+Shift+E",), icon="export", when=_recorded, asks=True),
+    Action("file.handout", teaching.handout, "file", when=_recorded, asks=True),
     Action("edit.undo", _undo_action, "edit", ("Ctrl+Z",), icon="undo", when=_undo),
     Action("edit.program", _switch("editing"), "edit", ("Ctrl+E",), icon="edit", checked=_is_on("editing")),
     Action("view.find", _surface("find"), "edit", ("Ctrl+F",), ("/",), icon="find"),

@@ -29,6 +29,7 @@ _USAGE = """gradviz [FILE.py | FILE.gradviz | LESSON.md]
        gradviz record PROG.py [ARGS ...] -o OUT.gradviz [--values auto|all|none]
        gradviz info FILE [--json]
        gradviz export FILE -o OUT.{svg,png,pdf,html,gif,mp4,dot,json,graphml} [--step N]
+       gradviz export FILE -o OUT.pdf --handout [--per-page 1|2]
        gradviz lesson check LESSON.md ...
        gradviz lesson steps FILE.{py,md,gradviz}
        gradviz --diagnose"""
@@ -188,10 +189,14 @@ def _export(words: list[str]) -> int:
     parser.add_argument("--step", type=int, help="which step; the last one by default")
     parser.add_argument("--theme", choices=("light", "dark", "projector"), default="light")
     parser.add_argument("--language", choices=("en", "zh"), default="en", help="of the narration")
+    parser.add_argument("--handout", action="store_true", help="a PDF to print: steps, questions, answers at the end")
+    parser.add_argument("--per-page", type=int, choices=(1, 2), default=1, help="steps on a page of the handout")
     options = parser.parse_args(words)
     kind = Path(options.output).suffix.lstrip(".").lower()
     if kind not in SUFFIXES:
         raise UsageError(f"{options.output} ends in none of {', '.join(SUFFIXES)}.")
+    if options.handout and kind != "pdf":
+        raise UsageError("A handout is a PDF: its name ends in .pdf.")
     if options.file.endswith(".md"):
         lesson = _sound_lesson(options.file)
         trace = _rehearsed(lesson)
@@ -201,7 +206,9 @@ def _export(words: list[str]) -> int:
     step = options.step
     if step is not None and not 0 <= step <= trace.steps:
         raise UsageError(f"There is no step {step}: this recording has steps 0 to {trace.steps}.")
-    if kind in _TEXTS:
+    if options.handout:
+        _write_handout(trace, options.output, options.theme, options.language, options.per_page)
+    elif kind in _TEXTS:
         _write_text(trace, kind, options.output, step, options.theme, options.language, lesson)
     else:
         _write_picture(trace, kind, options.output, step, options.theme, options.language)
@@ -242,6 +249,16 @@ def _text(trace: Trace, kind: str, step: int, theme: str, language: str, lesson:
     from gradviz.export.json_ import to_json
 
     return to_json(trace, step)
+
+
+def _write_handout(trace: Trace, path: str, theme: str, language: str, per_page: int) -> None:
+    from gradviz.app.handout import to_handout
+    from gradviz.app.raster import ExportError
+
+    try:
+        to_handout(trace, path, theme, language=language, per_page=per_page)
+    except ExportError as error:
+        raise FileError(str(error)) from error
 
 
 def _write_picture(trace: Trace, kind: str, path: str, step: int | None, theme: str, language: str) -> None:

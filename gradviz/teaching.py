@@ -19,6 +19,12 @@ class TeachPort(Protocol):
     def surface(self, what: str) -> None:
         """Bring something up, by its name."""
 
+    def ask_path(self, kind: str, suggestion: str, *, saving: bool) -> str | None:
+        """Ask for a file; None: the person thought better of it."""
+
+    def handout(self, path: str) -> None:
+        """Write the recording as a handout."""
+
     def rerun(self, program: Program, actions: tuple[str, ...] = ()) -> None:
         """Take another program and record it, then send these lines."""
 
@@ -122,6 +128,14 @@ def has_panel(name: str) -> Callable[[Session], bool]:
 def scale(change: int) -> Run:
     """Larger (1) or smaller (-1) letters."""
     return lambda session, port, argument: session.update(show=scaled(session.view.show, change))
+
+
+def handout(session: Session, port: TeachPort, argument: str) -> None:
+    """Write the recording as a handout to print."""
+    stem = session.view.program.file_name.removesuffix(".py")
+    path = argument or port.ask_path("handout", f"{stem}-handout.pdf", saving=True)
+    if path:
+        port.handout(path)
 
 
 def projector(session: Session, port: TeachPort, argument: str) -> None:

@@ -57,6 +57,9 @@ class Noted:
         self.calls: list[tuple[object, ...]] = []
         self.answer = answer
 
+    def handout(self, path: str) -> None:
+        self.calls.append(("handout", path))
+
     def rerun(self, program: Program, actions: tuple[str, ...] = ()) -> None:
         self.calls.append(("rerun", program.text, actions))
 

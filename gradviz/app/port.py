@@ -34,6 +34,7 @@ FILTERS = {
     "program": "*.py",
     "recording": "*.gradviz",
     "python": "*",
+    "handout": "*.pdf",
     "export": "*.svg *.png *.pdf *.html *.gif *.mp4 *.dot *.json *.graphml",
 }
 
@@ -211,6 +212,24 @@ class WindowPort:
             self.tell("ui.banner.written", name=Path(path).name)
         else:
             self._write(path, text.encode("utf-8"))
+
+    def handout(self, path: str) -> None:
+        """Write the recording as a handout: steps, questions, answers at the end."""
+        from gradviz.app.handout import to_handout
+        from gradviz.app.raster import ExportError
+
+        view, target = self.session.view, path if path.lower().endswith(".pdf") else f"{path}.pdf"
+        options: dict[str, Any] = {
+            "mode": view.mode,
+            "language": view.language,
+            "title": self._desk.window.windowTitle(),
+        }
+        try:
+            to_handout(self.session.trace, target, "light" if view.theme == "dark" else view.theme, **options)
+        except (OSError, ExportError) as error:
+            self.tell("ui.banner.cannot_write", warn=True, name=Path(target).name, why=str(error))
+            return
+        self.tell("ui.banner.written", name=Path(target).name)
 
     # ---- the rest
 
