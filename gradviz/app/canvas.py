@@ -41,6 +41,8 @@ CLICK = 5.0
 READABLE = 0.5
 """A first view is not scaled below this: it shows the beginning instead."""
 GLIDE_MS = 180
+REST_MS = 70
+"""After so long without zooming the picture is drawn sharp."""
 LIT, SHADE = 14.0, 0.78
 """Of the spotlight: pixels around the card, and how much of the rest is covered."""
 MINIMAP_FROM = 30
@@ -101,6 +103,9 @@ class Canvas(QWidget):
         self._slices = QTimer(self)
         self._slices.setInterval(0)
         self._slices.timeout.connect(self._slice)
+        self._quick = False
+        self._rest = QTimer(self, singleShot=True, interval=REST_MS)
+        self._rest.timeout.connect(self._sharpen)
         self.minimap = Minimap(self)
         self.minimap.hide()
         self.setMouseTracking(True)
@@ -148,6 +153,7 @@ class Canvas(QWidget):
             return
         graph = self.composer.graph
         self.composer.hits = frozenset(i for i in (find_card(graph, key) for key in keys) if i is not None)
+        self._levels.redraw()
         self._scene = None
         self.update()
 
@@ -213,6 +219,7 @@ class Canvas(QWidget):
     def zoom(self, factor: float, at: QPointF | None = None) -> None:
         """Zoom with a point of the widget (its middle by default) held fast."""
         point = at or QPointF(self.rect().center())
+        self._blur()
         self._see(self.eye.zoomed(factor, point.x(), point.y()))
         self._touched = True
 
@@ -281,11 +288,22 @@ class Canvas(QWidget):
             self._glide = (self.eye, eye, 0)
             self._timer.start()
 
+    def _blur(self) -> None:
+        """The eye changes its distance: draw quickly until it rests."""
+        self._quick = True
+        self._rest.start()
+
+    def _sharpen(self) -> None:
+        self._quick = False
+        self.update()
+
     def _tick(self) -> None:
         if self._glide is None:
             self._timer.stop()
             return
         start, end, passed = self._glide
+        if start.scale != end.scale:
+            self._blur()
         passed += self._timer.interval()
         share = min(1.0, passed / GLIDE_MS)
         self._see(end if share >= 1 else start.toward(end, share * share * (3 - 2 * share)))
@@ -357,7 +375,9 @@ class Canvas(QWidget):
             hint = Words(self.session.view.language)("ui.canvas.empty")
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, hint)
         else:
-            self.level = self._levels.show(painter, scene, self.eye, self.size(), self.devicePixelRatioF())
+            self.level = self._levels.show(
+                painter, scene, self.eye, self.size(), self.devicePixelRatioF(), quick=self._quick
+            )
             if self._differs:
                 paint_differs(painter, scene, self.eye, self._differs)
             if self.session.view.presenter and self.session.view.show.spotlight:

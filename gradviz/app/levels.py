@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPen, QPixmap
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSize, QSizeF, Qt
+from PySide6.QtGui import QColor, QPainter, QPen, QPixmap, QRegion
 
 from gradviz.app.bulk import Overview, draw_classes, draw_lines, placed
 from gradviz.app.eye import Eye
@@ -31,6 +31,10 @@ CROWD = 25_000
 SMOOTH = 3_000
 """Up to so many boxes in view, lines are antialiased."""
 GRID = 28.0
+FURTHEST = 2.5
+"""A picture is not stretched or shrunk by more than this."""
+MOST_FRESH = 0.4
+"""If a step changes more than this share of what is in view, all of it is drawn anew."""
 MOVED = 0.7
 """If the picture moved by more than this share of the widget, it is drawn anew."""
 
@@ -42,11 +46,18 @@ class Levels:
         self.overview: Overview | None = None
         self._tiles: dict[tuple[str, int], QPixmap] = {}
         self._kept: tuple[object, tuple[int, int], QPixmap] | None = None
+        self._parts: tuple[Scene, dict[tuple[str, int], object]] | None = None
+        self._sharp: tuple[Scene, Eye, object] | None = None
+        """Of what and from where the kept picture was drawn, and its size."""
 
     def forget(self) -> None:
         """Another graph, or another theme: kept pictures are of no use."""
         self.overview = None
-        self._kept = None
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Something other than step and view has changed how the same graph looks."""
+        self._kept = self._sharp = self._parts = None
 
     def level(self, scene: Scene, eye: Eye, cards: int) -> str:
         """Which level is right: "near", "mid", "far" or "overview"."""
@@ -56,30 +67,75 @@ class Levels:
             return "mid"
         return "far" if cards <= CROWD else "overview"
 
-    def show(self, painter: QPainter, scene: Scene, eye: Eye, size: QSize, ratio: float) -> str:
+    def show(self, painter: QPainter, scene: Scene, eye: Eye, size: QSize, ratio: float, *, quick: bool = False) -> str:
         """Draw the scene on a widget of that size; gives the level that was chosen.
 
         While only the place of the eye changes, the last picture is moved and just what comes into view is drawn.
+        `quick`: the eye is zooming; the last picture is enlarged or shrunk, and the next call draws it sharp.
         """
         eye, offset = snapped(eye, ratio)
         cards = len(scene.far.cards_in(eye.visible(size.width(), size.height())))
         level = self.level(scene, eye, cards)
         if level == "overview" and not (self.overview is not None and self.overview.ready):
             level = "far"
+        if quick and level in ("near", "mid") and self._stretched(painter, scene, eye, size, ratio):
+            return level
         smooth = level == "near" or cards < SMOOTH
         key = (scene, eye.scale, size.toTuple(), ratio, level, smooth)
         picture = QPixmap(size * ratio)
         picture.setDevicePixelRatio(ratio)
         inner = QPainter(picture)
-        for part in self._kept_part(inner, key, offset, size, ratio):
+        changed = self._changed(inner, scene, eye, size, ratio) if level == "near" else None
+        for part in self._kept_part(inner, key, offset, size, ratio) if changed is None else changed:
             inner.save()
             inner.setClipRect(part)
             self._draw(inner, scene, eye, part, level, smooth=smooth)
             inner.restore()
         inner.end()
         self._kept = (key, offset, picture)
+        self._sharp = scene, eye, (size.toTuple(), ratio)
+        if level != "near" or self._parts is None or self._parts[0] is not scene:
+            self._parts = None
         painter.drawPixmap(0, 0, picture)
         return level
+
+    def _changed(self, painter: QPainter, scene: Scene, eye: Eye, size: QSize, ratio: float) -> list[QRectF] | None:
+        """Where a step has changed what is in view, the eye at rest: the last picture is painted, and these parts are
+        to be drawn anew. None: everything is."""
+        if self._sharp is None or self._kept is None or self._sharp[1:] != (eye, (size.toTuple(), ratio)):
+            return None
+        before = self._sharp[0]
+        if before is scene or before.composer is not scene.composer or before.moment.theme is not scene.moment.theme:
+            return None
+        visible = _grown(eye.visible(size.width(), size.height()), 40)
+        old = self._parts[1] if self._parts is not None and self._parts[0] is before else before.parts(visible)
+        new = scene.parts(visible)
+        self._parts = scene, new
+        fresh = [part for part in {**old, **new} if old.get(part) is not new.get(part)]
+        if len(fresh) > MOST_FRESH * len(new) + 4:
+            return None
+        whole = QRectF(QPointF(0, 0), QSizeF(size))
+        places = [whole.intersected(_on_screen(scene.reach(part), eye)) for part in fresh]
+        painter.drawPixmap(0, 0, self._kept[2])
+        return _merged([place for place in places if not place.isEmpty()])
+
+    def _stretched(self, painter: QPainter, scene: Scene, eye: Eye, size: QSize, ratio: float) -> bool:
+        """Show the last sharp picture as it looks from another distance, and plain boxes around it."""
+        if self._sharp is None or self._kept is None or self._sharp[0] is not scene:
+            return False
+        before, factor = self._sharp[1], eye.scale / self._sharp[1].scale
+        if self._sharp[2] != (size.toTuple(), ratio) or not 1 / FURTHEST < factor < FURTHEST:
+            return False
+        x, y = eye.to_screen(before.left, before.top)
+        place = QRectF(x, y, size.width() * factor, size.height() * factor)
+        whole = QRect(QPoint(), size)
+        if not place.contains(QRectF(whole)):
+            painter.setClipRegion(QRegion(whole).subtracted(QRegion(place.toAlignedRect().adjusted(1, 1, -1, -1))))
+            self.ground(painter, scene.moment.theme, eye, QRectF(whole))
+            self._boxes(painter, scene, eye, eye.visible(size.width(), size.height()), "far")
+            painter.setClipping(False)
+        painter.drawPixmap(place, self._kept[2], QRectF(self._kept[2].rect()))
+        return True
 
     def _kept_part(
         self, painter: QPainter, key: object, offset: tuple[int, int], size: QSize, ratio: float
@@ -224,6 +280,23 @@ def line_pens(theme: Theme, scale: float) -> list[QPen]:
         QPen(color(name), line)
         for name, line in ((theme.canvas, 0.0), (faint, width), (sent, width), (theme.accent, 2 * width))
     ]
+
+
+def _on_screen(box: Box, eye: Eye) -> QRectF:
+    """A box of the scene on whole pixels of the widget."""
+    x, y = eye.to_screen(box[0], box[1])
+    place = QRectF(x, y, box[2] * eye.scale, box[3] * eye.scale)
+    return QRectF(place.toAlignedRect().adjusted(-1, -1, 1, 1))
+
+
+def _merged(places: list[QRectF]) -> list[QRectF]:
+    """Boxes that lie over one another as one, so that nothing is drawn twice."""
+    found: list[QRectF] = []
+    for place in places:
+        while (other := next((k for k, box in enumerate(found) if box.intersects(place)), None)) is not None:
+            place = place.united(found.pop(other))
+        found.append(place)
+    return found
 
 
 def _grown(box: Box, by: float) -> Box:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import QWidget
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from gradviz.app.canvas import Canvas
 
 PAD = 8.0
+OFTEN_MS = 120
+"""While steps follow one another the picture is drawn anew this often."""
 MANY = 20_000
 """Above so many cards only a sample of them is drawn: more would fall on the same pixels."""
 
@@ -30,6 +32,8 @@ class Minimap(QWidget):
         self._canvas = canvas
         self._picture: QPixmap | None = None
         self._drawn: object = None
+        self._later = QTimer(self, singleShot=True, interval=OFTEN_MS)
+        self._later.timeout.connect(self.update)
         self.setCursor(Qt.CursorShape.CrossCursor)
 
     def sizeHint(self) -> QSize:
@@ -55,8 +59,9 @@ class Minimap(QWidget):
             return
         theme = load_theme(self._canvas.session.view.theme)
         state = (scene.moment.frame.step, self._canvas.session.view.engine, theme.name, self.size())
-        if self._picture is None or self._drawn != state:
+        if self._picture is None or (self._drawn != state and not self._later.isActive()):
             self._picture, self._drawn = self._draw(), state
+            self._later.start()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(color(theme.card_border), 1.0))

@@ -38,6 +38,8 @@ from gradviz.trace import Frame, Trace
 CACHE = 6000
 FAINT = 0.6
 """Opacity of what may still move."""
+GLOWS, RIDES, SUMS = 16.0, 70.0, 260.0
+"""How far what belongs to a card, to a wire, and to a sum at a leaf may lie beside it."""
 GHOST_PLACES = 300
 """Up to so many cards, the places of cards that are not born yet are shown faintly."""
 
@@ -194,6 +196,29 @@ class Scene:
         for i in cards:
             shapes += sum_shapes(self.moment, self.far, i)
         return shapes
+
+    def parts(self, visible: Box) -> dict[tuple[str, int], object]:
+        """What is drawn in a box, by card and wire. Where another scene of the same composer has the very same object
+        under a key, it looks the same."""
+        found: dict[tuple[str, int], object] = {}
+        for i in self.far.cards_in(visible).tolist():
+            found["card", i] = self.card(i)
+            if sums := sum_shapes(self.moment, self.far, i):
+                found["sum", i] = sums
+        wires = self.far.wires_in(visible)
+        for i in wires[self.far.wire_born[wires] <= self.moment.frame.step].tolist():
+            found["wire", i] = self._wire(i, travel_of(self.moment, self.moment.graph.wires[i]))
+        return found
+
+    def reach(self, part: tuple[str, int]) -> Box:
+        """How far a part of the drawing reaches, whatever it looks like."""
+        kind, i = part
+        if kind == "wire":
+            x0, y0, x1, y1 = self.far.wire_boxes[i].tolist()
+            return x0 - RIDES, y0 - RIDES, x1 - x0 + 2 * RIDES, y1 - y0 + 2 * RIDES
+        beyond = GLOWS if kind == "card" else SUMS
+        x, y, w, h = self.far.boxes[i].tolist()
+        return x - beyond, y - beyond, w + 2 * beyond, h + 2 * beyond
 
     # ---- cards
 

@@ -111,15 +111,25 @@ def main(count: int) -> None:
         canvas.grab()
         pan = measure(canvas, lambda k: canvas.pan(-17, 11 if k % 2 else -11))
         zoom = measure(canvas, lambda k: canvas.zoom(0.97 if k % 6 < 3 else 1 / 0.97))
-        text = f"scale {canvas.eye.scale:6.3f} {canvas.level:9s}"
-        print(f"{text} pan {pan[0]:5.1f} / {pan[1]:5.1f}   zoom {zoom[0]:5.1f} / {zoom[1]:5.1f} ms")
+        canvas._sharpen()
+        sharp = measure(canvas, lambda _: anew(canvas))
+        text = f"scale {canvas.eye.scale:6.3f} {canvas.level:9s} pan {pan[0]:5.1f} / {pan[1]:5.1f}"
+        print(f"{text}   zoom {zoom[0]:5.1f} / {zoom[1]:5.1f}   at rest after it {sharp[0]:5.1f} / {sharp[1]:5.1f} ms")
     for scale in (0.0, 0.2, 1.0):
         look(canvas, layout, scale)
+        canvas._sharpen()
+        canvas.grab()
         step = measure(canvas, lambda _: session.update(step=session.view.step + 1))
         print(f"step at scale {canvas.eye.scale:6.3f} {canvas.level:9s} {step[0]:5.1f} / {step[1]:5.1f} ms")
     draw = np.random.default_rng(0)
     jump = measure(canvas, lambda _: session.update(step=int(draw.integers(trace.steps))))
     print(f"jump {jump[0]:5.1f} / {jump[1]:5.1f} ms")
+
+
+def anew(canvas: Canvas) -> None:
+    """Draw everything, from nothing kept."""
+    canvas._levels.redraw()
+    canvas.update()
 
 
 def look(canvas: Canvas, layout: Layout, scale: float) -> None:
