@@ -111,8 +111,8 @@ class LessonPanel(Panel):
         self.text.tell(said, self.theme)
         count = len(lesson.checkpoints)
         self.counter.setText(words("ui.lesson.counter", number=view.checkpoint + 1, count=count))
-        last = view.checkpoint + 1 == count
-        self.next.setText(words("ui.lesson.following" if last else "ui.lesson.next"))
+        ends = "ui.lesson.following" if number and number < len(shelf()) else "ui.lesson.list"
+        self.next.setText(words(ends if view.checkpoint + 1 == count else "ui.lesson.next"))
         if before != self.text.accessibleDescription() and QAccessible.isActive():
             QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.text, plain(said)))
         self._fit()

@@ -224,6 +224,7 @@ class Toolbar(Panel):
         for k, form in enumerate(FORMS):
             menu.addAction(words(f"ui.example.{form.key}")).triggered.connect(partial(self._example, k))
         menu.addSeparator()
+        menu.addAction(self._commands["lesson.open"])
         menu.addAction(self._commands["file.open"])
         if self.recent_files:
             menu.addSection(words("ui.toolbar.recent"))
