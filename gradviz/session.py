@@ -9,7 +9,7 @@ from typing import Any
 
 from gradviz.explain.questions import Question, kinds_at, question
 from gradviz.player.aligned import Aligned
-from gradviz.player.breaks import next_hit, previous_hit
+from gradviz.player.breaks import Stops
 from gradviz.player.compare import Comparison, compare
 from gradviz.player.engine import Game, PlayedFrame, is_over
 from gradviz.player.experiments import Broken, experiments
@@ -21,6 +21,8 @@ from gradviz.player.view import ViewState, go
 from gradviz.trace import Frame, Trace
 from gradviz.trace.codec import AnyItem
 
+LOOK_SECONDS = 0.02
+"""So long at most somebody waits for what differs; the rest is looked for in slices."""
 Listener = Callable[[ViewState, ViewState], None]
 
 
@@ -41,6 +43,7 @@ class Session:
         """The file that it was opened from."""
         self.tape: list[bytes] | None = None
         """The bytes that the recording was decoded from, in order; None: it came some other way."""
+        self._stops = Stops(self.trace, frozenset())
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> Callable[[], None]:
@@ -117,6 +120,7 @@ class Session:
         """The next moment that differs (1), the one before (-1), or the first one (0); None where there is none."""
         if self.aligned is None:
             return None
+        self.aligned.scan(LOOK_SECONDS)
         return self.aligned.previous(self.moment) if way < 0 else self.aligned.next(self.moment if way else 0)
 
     def to_moment(self, moment: int | None) -> None:
@@ -127,8 +131,9 @@ class Session:
 
     def stop_at(self, way: int) -> int | None:
         """The next step at which a breakpoint stops (1), or the one before (-1)."""
-        find_hit = next_hit if way > 0 else previous_hit
-        return find_hit(self.trace, self.view.step, self.view.breaks)
+        if self._stops.trace is not self.trace or self._stops.breaks != self.view.breaks:
+            self._stops = Stops(self.trace, self.view.breaks)
+        return self._stops.next(self.view.step) if way > 0 else self._stops.previous(self.view.step)
 
     def append(self, events: Iterable[AnyItem]) -> None:
         """Let the recording grow."""

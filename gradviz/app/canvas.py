@@ -18,7 +18,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from gradviz.app.differs import paint_breaks, paint_differs
+from gradviz.app.differs import Ints, cards_of, paint_breaks, paint_differs
 from gradviz.app.eye import Eye, centered, fitted, revealed
 from gradviz.app.fonts import load_fonts
 from gradviz.app.levels import CROWD, Levels
@@ -88,6 +88,8 @@ class Canvas(QWidget):
         self.level = ""
         """The level of detail that was drawn last."""
         self._differs: frozenset[str] = frozenset()
+        self._differing: Ints | None = None
+        """Positions of the cards that differ, once they are drawn."""
         self._levels = Levels()
         self._scene: Scene | None = None
         self._margins = (56.0, 24.0, 24.0, 24.0)
@@ -129,7 +131,7 @@ class Canvas(QWidget):
         self.composer = Composer(self.session.trace, graph, layout, load_theme(self.session.view.theme), placed)
         self.composer.provisional = provisional
         self._levels.forget()
-        self._scene = None
+        self._scene, self._differing = None, None
         beginning = not self._touched and self.session.view.step == 0
         if self._fresh or beginning or old is None or old.graph.mode != graph.mode or not old.graph.cards:
             self.first_view()
@@ -161,7 +163,7 @@ class Canvas(QWidget):
         """Mark what differs from another run; keys as in selections."""
         marked = frozenset(keys)
         if marked != self._differs:
-            self._differs = marked
+            self._differs, self._differing = marked, None
             self.update()
 
     def scene(self) -> Scene | None:
@@ -379,7 +381,9 @@ class Canvas(QWidget):
                 painter, scene, self.eye, self.size(), self.devicePixelRatioF(), quick=self._quick
             )
             if self._differs:
-                paint_differs(painter, scene, self.eye, self._differs)
+                if self._differing is None:
+                    self._differing = cards_of(scene.moment.graph, self._differs)
+                paint_differs(painter, scene, self.eye, self._differing)
             if self.session.view.presenter and self.session.view.show.spotlight:
                 self._dim(painter, scene)
             paint_breaks(painter, scene, self.eye, self.session.view.breaks)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from gradviz.app.commands import Commands
 
 _SHARED = ("theme", "language", "mode", "ghosts", "reduced_motion", "folded", "unfolded")
+SLICE_SECONDS = 0.008
+TELL_SECONDS = 0.2
 KEY_ROLE = int(Qt.ItemDataRole.UserRole)
 
 
@@ -52,6 +55,9 @@ class RivalPanel(Panel):
         self.title = QLabel(self.canvas)
         self.title.setObjectName("heading")
         self.title.move(16, 10)
+        self._scanner = QTimer(self, singleShot=True, interval=2)
+        self._scanner.timeout.connect(self._scan)
+        self._told = 0.0
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.canvas, 1)
@@ -64,7 +70,9 @@ class RivalPanel(Panel):
         self._say()
 
     def refresh(self, old: ViewState | None, new: ViewState) -> None:
-        if not differ(old, new, "comparing", "step", "moment", "compared", "events", "revision", "live", *_SHARED):
+        if not differ(
+            old, new, "comparing", "step", "moment", "compared", "scanned", "events", "revision", "live", *_SHARED
+        ):
             return
         self.setVisible(new.comparing and self.session.before is not None)
         if self.isHidden():
@@ -75,12 +83,31 @@ class RivalPanel(Panel):
             self.rival.begin(before)
         comparison = self.session.aligned
         if comparison is not None:
+            if comparison.scanned < comparison.last and not self._scanner.isActive():
+                self._scanner.start()
             step = comparison.steps(self.session.moment)[1]
             self.rival.show(go(self.rival.view, step))
             self.canvas.set_differs(comparison.marks(self.session.moment)[1])
         else:
             self.canvas.set_differs(())
         self._say()
+
+    @property
+    def is_due(self) -> bool:
+        """Differences are still being looked for."""
+        return self._scanner.isActive()
+
+    def _scan(self) -> None:
+        """Look for differences for a few milliseconds, then let the window do something else."""
+        aligned = self.session.aligned
+        if aligned is None:
+            return
+        done = aligned.scan(SLICE_SECONDS)
+        if not done:
+            self._scanner.start()
+        if done or time.monotonic() - self._told > TELL_SECONDS:
+            self._told = time.monotonic()
+            self.session.update(scanned=aligned.scanned)
 
     def _say(self) -> None:
         view = self.rival.view
@@ -98,6 +125,8 @@ class ComparePanel(Panel):
         self.heading.setObjectName("title")
         self.said.setObjectName("dim")
         self.said.setWordWrap(True)
+        self.more = QLabel()
+        self.more.setObjectName("dim")
         self.close_button = QToolButton()
         self.close_button.setObjectName("plain")
         self.close_button.setIconSize(QSize(14, 14))
@@ -136,6 +165,7 @@ class ComparePanel(Panel):
         column.addWidget(self.said)
         column.addLayout(row)
         column.addWidget(self.table, 3)
+        column.addWidget(self.more)
         column.addWidget(self._button(commands, "compare.keep"), 0, Qt.AlignmentFlag.AlignLeft)
         self.hide()
         self.begin()
@@ -162,7 +192,18 @@ class ComparePanel(Panel):
         if differ(old, new, "theme"):
             self.close_button.setIcon(icon("close", self.theme.text_dim))
         if not differ(
-            old, new, "comparing", "step", "moment", "compared", "events", "revision", "live", "language", "theme"
+            old,
+            new,
+            "comparing",
+            "step",
+            "moment",
+            "compared",
+            "scanned",
+            "events",
+            "revision",
+            "live",
+            "language",
+            "theme",
         ):
             return
         self.setVisible(new.comparing)
@@ -175,6 +216,9 @@ class ComparePanel(Panel):
         rows = comparison.rows(self.session.moment) if comparison is not None else []
         self.said.setText(self._sentence(comparison))
         self._fill(rows)
+        left_out = comparison.names_left_out if comparison is not None else 0
+        self.more.setText(self.words("ui.compare.left_out", count=left_out))
+        self.more.setVisible(bool(left_out))
 
     def _sentence(self, comparison: Aligned | None) -> str:
         """What this moment is in both runs, and whether it differs."""

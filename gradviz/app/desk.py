@@ -53,7 +53,7 @@ KEPT = ("theme", "language", "reduced_motion", "speed", "level")
 TICK_MS = 16
 ROOMY = 900
 """Height from which a comparison leaves room for the inspector."""
-COMPARED = ("comparing", "compared", "step", "moment", "events", "live")
+COMPARED = ("comparing", "compared", "scanned", "step", "moment", "events", "live")
 LONGEST_TICK = 0.1
 """Seconds that may pass at once: after a stall the motion goes on, it does not jump."""
 
@@ -204,7 +204,7 @@ class Desk(QObject):
         view = self.session.view
         recorded = bool(self.session.trace.events) and view.live not in ("starting", "running") and view.busy is None
         due = self.left.build.is_due or self.left.program.code.highlighter.is_due
-        due = due or self.compare.knobs.is_due
+        due = due or self.compare.knobs.is_due or self.rival.is_due
         return recorded and self.layouts.is_settled and not due
 
     def keep(self, settings: Settings) -> None:

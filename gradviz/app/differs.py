@@ -4,33 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+import numpy.typing as npt
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen
 
+from gradviz.app.bulk import placed
 from gradviz.app.eye import Eye
 from gradviz.app.paint import color, font
+from gradviz.graph.model import Graph
 from gradviz.scene.compose import Scene
 from gradviz.scene.moment import HIDDEN, find_card
 
+Ints = npt.NDArray[np.int64]
 SIGN = 15.0
+MOST = 600
+"""Marks that are drawn at once."""
 DOT = 5.0
 LEGIBLE = 26.0
 """Cards that are narrower on the screen have no room for the sign."""
 
 
-def paint_differs(painter: QPainter, scene: Scene, eye: Eye, keys: Iterable[str]) -> None:
-    """Mark the cards of these keys, as far as they are on the canvas at this step."""
-    theme, graph = scene.moment.theme, scene.moment.graph
-    cards = {card for card in (find_card(graph, key) for key in keys) if card is not None}
+def cards_of(graph: Graph, keys: Iterable[str]) -> Ints:
+    """Positions of the cards of these keys, as far as the graph has them."""
+    return np.asarray(sorted({card for key in keys if (card := find_card(graph, key)) is not None}), np.int64)
+
+
+def paint_differs(painter: QPainter, scene: Scene, eye: Eye, cards: Ints) -> None:
+    """Mark these cards, as far as they are in view at this step."""
+    theme, far = scene.moment.theme, scene.far
+    window = painter.viewport()
+    rows = placed(far.boxes[cards], eye.left, eye.top, eye.scale, 4.0)
+    inside = (rows[:, 0] < window.width()) & (rows[:, 1] < window.height())
+    inside &= (rows[:, 0] + rows[:, 2] > 0) & (rows[:, 1] + rows[:, 3] > 0) & (scene.moment.codes[cards] != HIDDEN)
+    shown = rows[inside][:MOST]
     pen = QPen(color(theme.text), 2.0)
     pen.setDashPattern([4, 2.5])
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    for card in sorted(cards):
-        if scene.moment.codes[card] == HIDDEN:
-            continue
-        left, top, width, height = scene.far.boxes[card].tolist()
-        x, y = eye.to_screen(left, top)
-        box = QRectF(x, y, width * eye.scale, height * eye.scale).adjusted(-4, -4, 4, 4)
+    for x, y, width, height in shown.tolist():
+        box = QRectF(x, y, width, height).adjusted(-4, -4, 4, 4)
         painter.setPen(pen)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRoundedRect(box, 9, 9)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -23,8 +25,8 @@ Key = tuple[str, ...]
 Ints = npt.NDArray[np.int64]
 WINDOW = 400
 """Between equal beginnings and equal ends, so many steps of each recording are matched at once."""
-MARKED = 20_000
-"""Differences are looked for in so many moments before the current one."""
+MOST_NAMES = 400
+"""So many names are compared at a moment."""
 _CLOSE = {
     "float16": (1e-3, 1e-5),
     "bfloat16": (1.6e-2, 1e-5),
@@ -96,7 +98,11 @@ class Aligned:
         pairs = [(0, 0), *_paired(_keys(here), _keys(there))]
         self.pairs: list[tuple[int | None, int | None]] = list(pairs)
         """Step here and step there of each moment; None where that recording stands still."""
+        self.scanned = 0
+        """Up to this moment, differences were looked for."""
         self._known: dict[int, tuple[Difference, ...]] = {}
+        self._differing: list[int] = []
+        self._marked: list[tuple[int, str | None, str | None]] = []
 
     @property
     def last(self) -> int:
@@ -141,30 +147,52 @@ class Aligned:
         """Something differs there by more than rounding."""
         return any(not difference.rounding for difference in self.differences(moment))
 
+    def scan(self, seconds: float) -> bool:
+        """Look for differences for so long; True once all moments have been looked at."""
+        until = time.perf_counter() + seconds
+        while self.scanned < self.last:
+            self.scanned += 1
+            if self.differs(self.scanned):
+                self._differing.append(self.scanned)
+                for difference in self.differences(self.scanned):
+                    if not difference.rounding:
+                        self._marked.append((self.scanned, difference.here, difference.there))
+            if not self.scanned % 16 and time.perf_counter() > until:
+                return self.scanned == self.last
+        return True
+
     def next(self, moment: int) -> int | None:
-        """The next moment that differs; None where none does."""
-        return next((m for m in range(moment + 1, len(self.pairs)) if self.differs(m)), None)
+        """The next moment that differs; None where none does, as far as was scanned."""
+        place = bisect_right(self._differing, moment)
+        return self._differing[place] if place < len(self._differing) else None
 
     def previous(self, moment: int) -> int | None:
         """The moment before that differs; None where none does."""
-        return next((m for m in range(moment - 1, 0, -1) if self.differs(m)), None)
+        place = bisect_left(self._differing, moment)
+        return self._differing[place - 1] if place else None
 
     def marks(self, moment: int) -> tuple[frozenset[str], frozenset[str]]:
-        """Keys of all that differs up to a moment, here and there."""
-        sides: tuple[set[str], set[str]] = (set(), set())
-        for m in range(max(1, moment - MARKED), moment + 1):
-            for difference in self.differences(m):
-                if not difference.rounding:
-                    for side, key in zip(sides, (difference.here, difference.there), strict=True):
-                        side.update({key} if key else ())
-        return frozenset(sides[0]), frozenset(sides[1])
+        """Keys of all that differs up to a moment, here and there, as far as was scanned."""
+        shown = self._marked[: bisect_right(self._marked, moment, key=lambda marked: marked[0])]
+        return (
+            frozenset(here for _, here, _ in shown if here is not None),
+            frozenset(there for _, _, there in shown if there is not None),
+        )
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return [*dict.fromkeys([*self.here.names, *self.there.names])]
+
+    @property
+    def names_left_out(self) -> int:
+        """How many names no row tells of."""
+        return max(0, len(self._names) - MOST_NAMES)
 
     def rows(self, moment: int, limit: int = 200) -> list[Row]:
         """Names whose value, `.grad` or requires_grad differs as things stand at a moment; the first `limit`."""
         here, there = self.steps(moment)
-        names = dict.fromkeys([*self.here.names, *self.there.names])
         rows: list[Row] = []
-        for name in names:
+        for name in self._names[:MOST_NAMES]:
             rows += _of_name(self.here, here, self.there, there, name)
             if len(rows) >= limit:
                 break

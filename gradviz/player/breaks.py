@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+
 from gradviz.player.navigate import line_of
 from gradviz.trace import Trace
 from gradviz.trace.events import Fault, NodeRan, Op
@@ -36,14 +38,32 @@ def is_hit(trace: Trace, step: int, breaks: Breaks) -> bool:
     return step == 1 or line_of(trace, step) != line_of(trace, step - 1)
 
 
-def next_hit(trace: Trace, step: int, breaks: Breaks) -> int | None:
-    """The next step at which the playhead stops; None where there is none."""
-    return next((s for s in range(step + 1, trace.steps + 1) if is_hit(trace, s, breaks)), None)
+class Stops:
+    """The steps of one recording at which the playhead stops, found as it grows."""
 
+    def __init__(self, trace: Trace, breaks: Breaks) -> None:
+        self.trace, self.breaks = trace, breaks
+        self._found: list[int] = []
+        self._seen = 0
 
-def previous_hit(trace: Trace, step: int, breaks: Breaks) -> int | None:
-    """The step before at which the playhead stops; None where there is none."""
-    return next((s for s in range(step - 1, 0, -1) if is_hit(trace, s, breaks)), None)
+    def _steps(self) -> list[int]:
+        if self.breaks and self._seen < self.trace.steps:
+            fresh = range(self._seen + 1, self.trace.steps + 1)
+            self._found += [step for step in fresh if is_hit(self.trace, step, self.breaks)]
+            self._seen = self.trace.steps
+        return self._found
+
+    def next(self, step: int) -> int | None:
+        """The next one; None where there is none."""
+        found = self._steps()
+        place = bisect_right(found, step)
+        return found[place] if place < len(found) else None
+
+    def previous(self, step: int) -> int | None:
+        """The one before; None where there is none."""
+        found = self._steps()
+        place = bisect_left(found, step)
+        return found[place - 1] if place else None
 
 
 def moved(breaks: Breaks, before: str, after: str) -> Breaks:

@@ -73,6 +73,8 @@ class ViewState:
     """The run is shown beside another one."""
     compared: int = 0
     """Counts what it was compared with."""
+    scanned: int = 0
+    """Up to this moment of a comparison, differences were looked for."""
     moment: int | None = None
     """Where the common clock of a comparison stands; None: where this run makes its step."""
     editing: bool = False

@@ -22,6 +22,13 @@ y.backward()
 """
 
 
+def scanned(here: Trace, there: Trace) -> Aligned:
+    aligned = Aligned(here, there)
+    while not aligned.scan(0):
+        pass
+    return aligned
+
+
 @pytest.fixture
 def plain(record_text: Record) -> Trace:
     return record_text(TEXT)
@@ -32,14 +39,14 @@ def kinds(comparison: Aligned, moment: int) -> set[str]:
 
 
 def test_a_run_does_not_differ_from_itself(plain: Trace, record_text: Record) -> None:
-    again = Aligned(record_text("\n" + TEXT), plain)
+    again = scanned(record_text("\n" + TEXT), plain)
     assert again.pairs == [(step, step) for step in range(plain.steps + 1)]
     assert again.next(0) is None and again.rows(again.last) == [] and not any(again.marks(again.last))
 
 
 def test_a_switch_is_found_where_it_is_and_in_what_follows(plain: Trace, record_text: Record) -> None:
     other = record_text(TEXT.replace("torch.ones(3)", "torch.ones(3, requires_grad=True)"))
-    comparison = Aligned(other, plain)
+    comparison = scanned(other, plain)
     first = comparison.next(0)
     assert first == 1 and kinds(comparison, 1) == {"call", "requires_grad"}
     only = [m for m, (here, there) in enumerate(comparison.pairs) if there is None]
@@ -53,7 +60,7 @@ def test_a_switch_is_found_where_it_is_and_in_what_follows(plain: Trace, record_
 
 
 def test_a_number_differs_from_where_it_is_used(plain: Trace, record_text: Record) -> None:
-    comparison = Aligned(record_text(TEXT.replace("(0)", "(1)")), plain)
+    comparison = scanned(record_text(TEXT.replace("(0)", "(1)")), plain)
     first = comparison.next(0)
     assert first is not None and step_key(plain, comparison.steps(first)[1]) == ("op", "randn")
     assert kinds(comparison, first) == {"value"}
@@ -64,7 +71,7 @@ def test_a_number_differs_from_where_it_is_used(plain: Trace, record_text: Recor
 
 
 def test_another_operation_stands_beside_a_pause_on_one_clock(plain: Trace, record_text: Record) -> None:
-    comparison = Aligned(record_text(TEXT.replace("x * w", "x + w")), plain)
+    comparison = scanned(record_text(TEXT.replace("x * w", "x + w")), plain)
     alone = [m for m in range(comparison.last + 1) if None in comparison.pairs[m]]
     names = {
         (step_key(t, s))
@@ -91,8 +98,8 @@ def test_rounding_is_told_apart(record_text: Record) -> None:
     text = "import torch\nx = torch.tensor([1.0, 3.0])\ny = x * {} \n"
     exact = record_text(text.format("0.3"))
     near, far = (
-        Aligned(record_text(text.format("0.3000001")), exact),
-        Aligned(record_text(text.format("0.31")), exact),
+        scanned(record_text(text.format("0.3000001")), exact),
+        scanned(record_text(text.format("0.31")), exact),
     )
     (row,) = near.rows(near.last)
     assert row.name == "y" and row.rounding and row.largest is not None and 0 < row.largest < 1e-6
@@ -102,7 +109,7 @@ def test_rounding_is_told_apart(record_text: Record) -> None:
 
 
 def test_an_error_differs_from_none(plain: Trace, record_text: Record) -> None:
-    comparison = Aligned(record_text(TEXT + "y.backward()\n"), plain)
+    comparison = scanned(record_text(TEXT + "y.backward()\n"), plain)
     assert kinds(comparison, comparison.last) == {"only_here"}
     assert step_key(comparison.here, comparison.here.steps) == ("fault", "RuntimeError")
 

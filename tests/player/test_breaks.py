@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradviz.player.breaks import is_hit, lines, moved, next_hit, previous_hit, toggled
+from gradviz.player.breaks import Stops, is_hit, lines, moved, toggled
 from gradviz.trace import Trace
 from gradviz.trace.events import NodeRan, Op
 
@@ -26,14 +26,13 @@ def trace(record_text: Callable[[str], Trace]) -> Trace:
 
 
 def walked(trace: Trace, breaks: frozenset[str]) -> list[int]:
-    found, step = [], 0
-    while (following := next_hit(trace, step, breaks)) is not None:
-        found.append(step := following)
-    back, step = [], trace.steps + 1
-    while (before := previous_hit(trace, step, breaks)) is not None:
-        back.append(step := before)
-    assert found == back[::-1]
-    return found
+    stops, found, back = Stops(trace, breaks), [0], [trace.steps + 1]
+    while (following := stops.next(found[-1])) is not None:
+        found.append(following)
+    while (before := stops.previous(back[-1])) is not None:
+        back.append(before)
+    assert found[1:] == back[:0:-1] == [step for step in range(trace.steps + 1) if is_hit(trace, step, breaks)]
+    return found[1:]
 
 
 def test_a_line_stops_once_each_time_the_program_comes_there(trace: Trace) -> None:
@@ -52,6 +51,15 @@ def test_a_node_stops_when_it_is_born_and_when_it_runs(trace: Trace) -> None:
     assert isinstance(second, NodeRan) and second.node == node.id
     assert walked(trace, frozenset({f"op:{node.op}"})) == [born]
     assert not is_hit(trace, 0, frozenset({f"op:{node.op}"})) and not is_hit(trace, born, frozenset())
+
+
+def test_stops_are_found_as_the_recording_grows(trace: Trace) -> None:
+    growing = Trace()
+    stops = Stops(growing, frozenset({"line:4"}))
+    for event in trace.events:
+        growing.append(event)
+        stops.next(0)
+    assert stops.previous(10**6) == walked(trace, frozenset({"line:4"}))[-1]
 
 
 def test_toggling_twice_changes_nothing() -> None:
