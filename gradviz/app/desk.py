@@ -359,7 +359,7 @@ class Desk(QObject):
         if fix.kind == "why":
             self._why()
             return
-        mended = repair(fix, self.session.trace, fault, view.program.text, view.actions)
+        mended = repair(fix.kind, self.session.trace, fault, view.program.text, view.actions)
         if mended is None:
             return
         self.port.rerun(edited(view.program, mended.text), mended.actions)

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolBut
 from gradviz.app.icons import icon
 from gradviz.app.panel import Panel, clear, differ
 from gradviz.explain import fault_card
+from gradviz.player.fixes import repair
 from gradviz.player.view import ViewState
 from gradviz.trace.events import Fault
 
@@ -107,7 +108,14 @@ class ErrorCard(Panel):
             label.setVisible(bool(text))
         self.close_button.setIcon(icon("close", self.theme.text_dim))
         clear(self._buttons)
-        for k, fix in enumerate(card.fixes):
+        view = self.session.view
+        possible = [
+            fix
+            for fix in card.fixes
+            if fix.kind == "why"
+            or repair(fix.kind, self.session.trace, fault.id, view.program.text, view.actions) is not None
+        ]
+        for k, fix in enumerate(possible):
             button = QPushButton(fix.label)
             button.setAccessibleName(fix.label)
             button.setObjectName("primary" if k == 0 else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gradviz.app.queuerows import queue_rows
 from gradviz.app.rows import Entry, Formula, Head, Note, Numbers, Pair, Part, Row, Swatch, Terms, Title
 from gradviz.explain import Words, fault_card, ledger, node_label, numbers, rule, tensor_label
+from gradviz.explain.labels import spot
 from gradviz.explain.rules import Term, terms
 from gradviz.player.view import ViewState
 from gradviz.trace import Frame, Trace
@@ -91,7 +92,7 @@ class Facts:
         return str(self.words(f"ui.inspector.{key}", **fields))
 
     def _line(self, span: Span | None) -> str:
-        return self._t("line", line=span[1]) if span and span[1] > 0 else ""
+        return spot(self.trace, span, self.words.language)
 
     # ---- node
 

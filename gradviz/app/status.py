@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
 from gradviz.app.interpreters import name_of
 from gradviz.app.paint import color
 from gradviz.app.panel import Panel, differ
+from gradviz.explain.labels import place
 from gradviz.player.view import ViewState
 from gradviz.session import Session
 from gradviz.trace import Trace
@@ -114,7 +115,7 @@ def state(session: Session) -> tuple[str, dict[str, str]]:
     if isinstance(event, Fault) and event.span is not None:
         if trace.cell_of(event.span[0]):
             return "ui.status.line_fault", {}
-        return "ui.status.fault", {"line": str(event.span[1])}
+        return "ui.status.fault", {"where": place(trace, event.span, view.language)}
     return f"ui.status.{view.live}", {}
 
 

@@ -10,19 +10,18 @@ from gradviz.explain.fault_kinds import fields_of, kind_of
 from gradviz.explain.labels import joined, place, tensor_label
 from gradviz.explain.words import Words
 from gradviz.trace import Trace, shape_text
-from gradviz.trace.events import Fault
+from gradviz.trace.events import Fault, Span
 
-FixKind = Literal["retain_graph", "forward_again", "detach", "clone", "gradient_ones", "why"]
+FixKind = Literal["retain_graph", "forward_again", "detach", "no_grad", "clone", "gradient_ones", "why"]
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Something to try. `edits`: (line of the program from 1, its text, the text in its place)."""
+    """Something to try; what it changes is the player's to say (`player.fixes`)."""
 
     id: str
     label: str
     kind: FixKind
-    edits: tuple[tuple[int, str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +40,8 @@ _FIXES: dict[str, tuple[FixKind, ...]] = {
     "freed_graph": ("retain_graph", "forward_again", "why"),
     "version_mismatch": ("clone", "why"),
     "non_scalar_root": ("gradient_ones", "why"),
-    "leaf_inplace": ("detach", "why"),
-    "leaf_view_inplace": ("detach", "why"),
+    "leaf_inplace": ("no_grad", "why"),
+    "leaf_view_inplace": ("no_grad", "why"),
     "flag_change": ("detach", "why"),
     "inference_tensor": ("clone", "why"),
 }
@@ -59,7 +58,7 @@ def fault_card(trace: Trace, fault_id: int, language: str = "en") -> FaultCard:
     placed = words("fault.place", **fields) if fault.span is not None else ""
     fact = words(fact_key, **fields) if known else placed
     cause = words(f"fault.{code}.cause", **fields)
-    fixes = tuple(_fix(trace, fault, fix, words) for fix in _FIXES.get(fault.code, ("why",)))
+    fixes = tuple(Fix(kind, words(f"fault.fix.{kind}"), kind) for kind in _FIXES.get(fault.code, ("why",)))
     title, effect = words(f"fault.{code}.title", **fields), _effect(trace, fault, words, language)
     return FaultCard(title, fact, cause, effect, fixes, fault.message)
 
@@ -72,7 +71,9 @@ def _known(template: str, fields: dict[str, object]) -> bool:
 def _fields(trace: Trace, fault: Fault, language: str) -> dict[str, object]:
     fields: dict[str, object] = fields_of(trace, fault, language)
     for key, value in fault.facts.items():
-        if isinstance(value, list):
+        if key.endswith("_at"):
+            fields[key] = place(trace, _span(value), language)
+        elif isinstance(value, list):
             is_names = key == "saved"
             fields[key] = joined([str(v) for v in value], language) if is_names else shape_text(
                 tuple(int(v) for v in value if isinstance(v, int))
@@ -111,35 +112,9 @@ def _effect(trace: Trace, fault: Fault, words: Words, language: str) -> str:
     return words(f"fault.effect.{key}", **names)
 
 
-# ---- what can be tried
-
-
-def _fix(trace: Trace, fault: Fault, kind: FixKind, words: Words) -> Fix:
-    return Fix(kind, words(f"fault.fix.{kind}"), kind, tuple(_edits(trace, fault, kind)))
-
-
-def _edits(trace: Trace, fault: Fault, kind: FixKind) -> list[tuple[int, str, str]]:
-    lines = trace.header.source.splitlines()
-    facts = fault.facts
-
-    def edit(number: object, pattern: str, into: str) -> list[tuple[int, str, str]]:
-        if not isinstance(number, int) or not 1 <= number <= len(lines):
-            return []
-        old = lines[number - 1]
-        new = re.sub(pattern, into, old, count=1)
-        return [(number, old, new)] if new != old else []
-
-    here = fault.span[1] if fault.span else None
-    if kind == "retain_graph":
-        number = facts.get("freed_line")
-        found = edit(number, r"retain_graph\s*=\s*False", "retain_graph=True")
-        found = found or edit(number, r"\.backward\(\s*\)", ".backward(retain_graph=True)")
-        return found or edit(number, r"\.backward\((?!.*retain_graph)([^()]*(?:\([^()]*\)[^()]*)*)\)",
-                             r".backward(\1, retain_graph=True)")  # fmt: skip
-    if kind == "gradient_ones":
-        return edit(here, r"([\w.\[\]]+)\.backward\(\s*\)", r"\1.backward(torch.ones_like(\1))")
-    if kind == "clone" and facts.get("changed_line") is not None:
-        return edit(facts["changed_line"], r"^(\s*)([A-Za-z_]\w*)\.(\w+)_\((.*)\)\s*$", r"\1\2 = \2.clone().\3_(\4)")
-    if kind == "detach":
-        return edit(here, r"^(\s*)([A-Za-z_]\w*)(\.\w+_\(.*\))\s*$", r"\1\2.detach()\3")
-    return []
+def _span(value: object) -> Span | None:
+    """A fact that is a span; facts of a foreign file may be anything."""
+    if not isinstance(value, list) or len(value) != 5 or not all(isinstance(n, int) for n in value):
+        return None
+    file, line, start, end_line, end = value
+    return file, line, start, end_line, end

@@ -129,14 +129,23 @@ def joined(items: list[str], language: str) -> str:
 
 def place(trace: Trace, span: Span | None, language: str) -> str:
     """Where a span is, as part of a sentence: a line of the program or of another file, or an action by its number."""
+    return _place("where", trace, span, language)
+
+
+def spot(trace: Trace, span: Span | None, language: str) -> str:
+    """The same to stand alone: "line 3", "action 2"; "" where it is not known."""
+    return _place("spot", trace, span, language) if span is not None and span[1] > 0 else ""
+
+
+def _place(kind: str, trace: Trace, span: Span | None, language: str) -> str:
     words = Words(language)
     if span is None:
-        return words("say.where.unknown")
+        return words(f"say.{kind}.unknown")
     file, line = span[0], span[1]
     cell = trace.cell_of(file)
     if cell:
-        return words("say.where.sent", number=cell)
+        return words(f"say.{kind}.sent", number=cell)
     if cell is None and trace.cells and file in trace.files:
         # A recording is read on other systems than the one that made it: this class knows both separators.
-        return words("say.where.file", line=line, file=PureWindowsPath(trace.files[file].path).name)
-    return words("say.where.program", line=line)
+        return words(f"say.{kind}.file", line=line, file=PureWindowsPath(trace.files[file].path).name)
+    return words(f"say.{kind}.program", line=line)

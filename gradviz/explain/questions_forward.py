@@ -85,7 +85,7 @@ def in_place(ask: Asker) -> Draft | None:
     later = [
         f
         for f in ask.trace.faults
-        if f.code == "version_mismatch" and f.facts.get("changed_line") == event.span[1] and f.tensor == target
+        if f.code == "version_mismatch" and f.facts.get("changed_at") == list(event.span) and f.tensor == target
     ]
     runs, here, after = (ask.say(f"in_place.{key}") for key in ("runs", "here", "later"))
     line = ask.line(event.span)

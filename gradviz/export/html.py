@@ -99,20 +99,18 @@ def _words(trace: Trace, step: int, language: str) -> tuple[str, str]:
 
 def _lines(trace: Trace, step: int) -> tuple[int, int, int, int]:
     """Lines of the program where a step is, and those that its node comes from; 0: none."""
-    program = _program(trace)[0]
     spans = (trace.span(step), trace.origin(step))
     lines: list[int] = []
     for span in spans:
-        lines += [span[1], span[3]] if span is not None and span[0] == program and span[1] > 0 else [0, 0]
+        lines += [span[1], span[3]] if span is not None and trace.cell_of(span[0]) == 0 and span[1] > 0 else [0, 0]
     return lines[0], lines[1], lines[2], lines[3]
 
 
-def _program(trace: Trace) -> tuple[int, str]:
-    """File id and text of the program."""
+def _program(trace: Trace) -> str:
+    """Text of the program."""
     if trace.cells and trace.cells[0].file in trace.files:
-        file = trace.files[trace.cells[0].file]
-        return file.id, file.text or trace.header.source
-    return -1, trace.header.source
+        return trace.files[trace.cells[0].file].text or trace.header.source
+    return trace.header.source
 
 
 def _grads(trace: Trace) -> list[tuple[int, str, Any]]:
@@ -162,7 +160,7 @@ def _page(trace: Trace, figure: Figure, data: dict[str, Any], words: Words, less
     name = escape(lesson.titles[figure.language] if lesson else Path(trace.header.program).name or "gradviz")
     rows = "".join(
         f'<div data-line="{k}"><span class="n">{k}</span>{escape(line) or " "}</div>'
-        for k, line in enumerate(_program(trace)[1].splitlines(), 1)
+        for k, line in enumerate(_program(trace).splitlines(), 1)
     )
     label = {key: escape(words(f"ui.player.{key}"), quote=True) for key in _LABELS}
     script = json.dumps(data, ensure_ascii=False, separators=(",", ":"))

@@ -5,23 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
 from gradviz.player.lines import forward_source
 from gradviz.trace import Trace
-from gradviz.trace.events import Fault, Span
-
-
-class Fix(Protocol):
-    """What a fault's card offers. `edits` are (line, old text, new text) in the program."""
-
-    @property
-    def kind(self) -> str: ...
-
-    @property
-    def edits(self) -> tuple[tuple[int, str, str], ...]: ...
+from gradviz.trace.events import Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +21,12 @@ class Mended:
     actions: tuple[str, ...]
 
 
-def repair(fix: Fix, trace: Trace, fault: int, text: str, actions: tuple[str, ...]) -> Mended | None:
-    """The program and lines with a fix in them; None where nothing could be changed."""
+def repair(kind: str, trace: Trace, fault: int, text: str, actions: tuple[str, ...]) -> Mended | None:
+    """The program and lines with a fix in them; None where nothing could be changed. `kind`: an `explain.FixKind`."""
     mended = Mended(text, actions)
-    change = _KINDS.get(fix.kind)
-    done = change(mended, trace, trace.faults[fault]) if change else None
-    if (done is None or done == mended) and _cell_at(trace, int(trace.fault_step.view[fault])) == 0:
-        done = _edited(mended, fix.edits)
+    change = _KINDS.get(kind)
+    done = None if change is None else change(mended, trace, trace.faults[fault])
     return None if done == mended else done
-
-
-def _edited(mended: Mended, edits: tuple[tuple[int, str, str], ...]) -> Mended:
-    lines = mended.text.split("\n")
-    for line, old, new in edits:
-        if 1 <= line <= len(lines) and old in lines[line - 1]:
-            lines[line - 1] = lines[line - 1].replace(old, new, 1)
-    return replace(mended, text="\n".join(lines))
 
 
 # ---- where things stand
@@ -58,14 +37,15 @@ def _cell_at(trace: Trace, step: int) -> int:
     return max(0, int(np.searchsorted(trace.cell_step.view, step, "right")) - 1)
 
 
-def _at(mended: Mended, trace: Trace, step: int, span: Span | None, change: Callable[[str, int], str]) -> Mended:
-    """Change the text or the sent line where something happened; `change` gets a text and a line in it."""
-    cell = _cell_at(trace, step)
-    if span is None or span[1] < 1:
+def _at(mended: Mended, trace: Trace, span: object, change: Callable[[str, int], str]) -> Mended:
+    """Change the text or the sent line in which a span stands; `change` gets a text and a line in it. `span` may be a
+    fault's fact, which is a list."""
+    if not isinstance(span, tuple | list) or len(span) < 2 or not isinstance(span[1], int) or span[1] < 1:
         return mended
+    cell = trace.cell_of(span[0])
     if cell == 0:
-        return replace(mended, text=change(mended.text, span[1])) if trace.cell_of(span[0]) == 0 else mended
-    if cell > len(mended.actions):
+        return replace(mended, text=change(mended.text, span[1]))
+    if cell is None or cell > len(mended.actions):
         return mended
     actions = list(mended.actions)
     actions[cell - 1] = change(actions[cell - 1], span[1])
@@ -82,15 +62,13 @@ def _retain_graph(mended: Mended, trace: Trace, fault: Fault) -> Mended | None:
     earlier = [int(trace.run_pass.view[i]) for i in runs if trace.run_step.view[i] < trace.fault_step.view[fault.id]]
     freeing = [p for p in earlier if p < len(trace.passes) and not trace.passes[p].retain_graph]
     for ident in freeing:
-        call = trace.passes[ident]
-        step = int(trace.pass_step.view[ident])
-        mended = _at(mended, trace, step, call.span, lambda text, line: with_argument(text, line, "retain_graph=True"))
+        span = trace.passes[ident].span
+        mended = _at(mended, trace, span, lambda text, line: with_argument(text, line, "retain_graph=True"))
     return mended
 
 
 def _gradient_ones(mended: Mended, trace: Trace, fault: Fault) -> Mended | None:
-    step = int(trace.fault_step.view[fault.id])
-    return _at(mended, trace, step, fault.span, with_ones)
+    return _at(mended, trace, fault.span, with_ones)
 
 
 def _forward_again(mended: Mended, trace: Trace, fault: Fault) -> Mended | None:
@@ -110,10 +88,35 @@ def _forward_again(mended: Mended, trace: Trace, fault: Fault) -> Mended | None:
     return replace(mended, text="\n".join(lines))
 
 
+def _clone(mended: Mended, trace: Trace, fault: Fault) -> Mended | None:
+    """The in-place write that a backward met goes into a copy; a tensor of inference mode is copied before its use."""
+    if fault.code == "inference_tensor":
+        name = fault.facts.get("name")
+        if not isinstance(name, str) or not name.isidentifier():
+            return None
+        return _at(
+            mended, trace, fault.span, lambda text, line: with_line_before(text, line, f"{name} = {name}.clone()")
+        )
+    return _at(mended, trace, fault.facts.get("changed_at"), with_clone)
+
+
+def _no_grad(mended: Mended, trace: Trace, fault: Fault) -> Mended | None:
+    """The in-place write on a leaf is not for autograd to record."""
+    return _at(mended, trace, fault.span, with_no_grad)
+
+
+def _detach(mended: Mended, trace: Trace, fault: Fault) -> Mended | None:
+    """Instead of a changed flag, a tensor that is cut off."""
+    return _at(mended, trace, fault.span, with_detach)
+
+
 _KINDS: dict[str, Callable[[Mended, Trace, Fault], Mended | None]] = {
     "retain_graph": _retain_graph,
     "gradient_ones": _gradient_ones,
     "forward_again": _forward_again,
+    "clone": _clone,
+    "no_grad": _no_grad,
+    "detach": _detach,
 }
 
 
@@ -149,12 +152,93 @@ def with_ones(text: str, line: int) -> str:
     return f"{text[:opening]}torch.ones_like({root}){comma}{text[opening:]}"
 
 
-def _backward_call(text: str, line: int) -> ast.Call | None:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+def with_clone(text: str, line: int) -> str:
+    """The text with `y = y.clone()` before the statement that writes into y in place; as it was for any other."""
+    target = _written(_statement(text, line))
+    return text if target is None else with_line_before(text, line, f"{target} = {target}.clone()")
+
+
+def with_no_grad(text: str, line: int) -> str:
+    """The text with the statement on a line in a `torch.no_grad()` block of its own."""
+    statement = _statement(text, line)
+    if _written(statement) is None or statement is None:
+        return text
+    lines, first, last = text.split("\n"), statement.lineno - 1, statement.end_lineno or statement.lineno
+    indent = lines[first][: statement.col_offset]
+    block = [f"{indent}with torch.no_grad():", *(f"    {part}" for part in lines[first:last])]
+    return "\n".join([*lines[:first], *block, *lines[last:]])
+
+
+def with_detach(text: str, line: int) -> str:
+    """The text with `y.requires_grad_(False)` or `y.requires_grad = False` turned into `y = y.detach()`."""
+    statement = _statement(text, line)
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    place = call.func if isinstance(call, ast.Call) else None
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        place = statement.targets[0]
+    if (
+        statement is None
+        or not isinstance(place, ast.Attribute)
+        or place.attr not in ("requires_grad", "requires_grad_")
+    ):
+        return text
+    name = ast.unparse(place.value)
+    start = _offset(text, statement.lineno, statement.col_offset)
+    end = _offset(text, statement.end_lineno, statement.end_col_offset)
+    return f"{text[:start]}{name} = {name}.detach(){text[end:]}"
+
+
+def with_line_before(text: str, line: int, new: str) -> str:
+    """The text with a new line before the statement on a line, as far in as that is."""
+    statement = _statement(text, line)
+    if statement is None:
+        return text
+    lines = text.split("\n")
+    at = statement.lineno - 1
+    lines.insert(at, lines[at][: statement.col_offset] + new)
+    return "\n".join(lines)
+
+
+def _statement(text: str, line: int) -> ast.stmt | None:
+    """The innermost statement on a line, if it is alone on its lines."""
+    here = [
+        node
+        for node in ast.walk(_parsed(text))
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
+    found = max(here, key=lambda node: (node.lineno, node.col_offset), default=None)
+    if found is None or hasattr(found, "body"):
         return None
-    for node in ast.walk(tree):
+    before = text.split("\n")[found.lineno - 1].encode()[: found.col_offset]
+    return None if before.strip() else found
+
+
+def _written(statement: ast.stmt | None) -> str | None:
+    """Name of the tensor that a statement writes into in place: `y.add_(1)`, `y += 1`, `y[0] = 1`."""
+    place: ast.expr | None = None
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        func = statement.value.func
+        if isinstance(func, ast.Attribute) and func.attr.endswith("_") and not func.attr.endswith("__"):
+            place = func.value
+    elif isinstance(statement, ast.AugAssign):
+        place = statement.target
+    elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        place = statement.targets[0] if isinstance(statement.targets[0], ast.Subscript) else None
+    while isinstance(place, ast.Subscript):
+        place = place.value
+    return ast.unparse(place) if isinstance(place, ast.Name | ast.Attribute) else None
+
+
+def _parsed(text: str) -> ast.Module:
+    """The tree of a text; an empty one where it is no Python."""
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module([], [])
+
+
+def _backward_call(text: str, line: int) -> ast.Call | None:
+    for node in ast.walk(_parsed(text)):
         named = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward"
         if named and isinstance(node, ast.Call) and node.lineno <= line <= (node.end_lineno or node.lineno):
             return node

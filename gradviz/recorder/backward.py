@@ -225,7 +225,7 @@ class Passes:
                 "" if site is None else site.text,
             )
         )
-        core.passes.append((0, "") if site is None else (site.span[1], site.text))
+        core.passes.append((None, "") if site is None else (site.span, site.text))
         for node, number, seed in zip(nodes, numbers, seeds, strict=False):
             run.arrived.setdefault((node, number), []).append(seed)
         run.held = [node for node, ident in zip(roots, nodes, strict=True) if run.tags[ident].leaf is not None]

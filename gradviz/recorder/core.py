@@ -16,7 +16,7 @@ from gradviz.recorder.snapshot import Snapshots
 from gradviz.recorder.source import Sources
 from gradviz.recorder.tensors import Entry, Tensors
 from gradviz.recorder.warns import Warns
-from gradviz.trace.events import Event
+from gradviz.trace.events import Event, Span
 
 if TYPE_CHECKING:
     from gradviz.recorder.backward import Pass
@@ -64,8 +64,8 @@ class Core:
         self.local = _Local()
         self.warns = Warns(self)
         self.tasks: dict[int, Pass] = {}
-        self.passes: list[tuple[int, str]] = []
-        """Line and text of each pass so far."""
+        self.passes: list[tuple[Span | None, str]] = []
+        """Place and text of each pass so far."""
         self.last_root: tuple[Entry | None, tuple[int, ...]] | None = None
         self.problems: list[str] = []
         """What went wrong inside the recorder itself; the program never sees it."""
@@ -93,8 +93,10 @@ class Core:
         """Who let go what a node had saved."""
         facts: Facts = {"saved": [name for name, *_ in tag.saved]}
         if tag.freed is not None:
-            line, text = self.passes[tag.freed]
-            facts |= {"freed_by": tag.freed, "freed_line": line, "freed_text": text}
+            span, text = self.passes[tag.freed]
+            facts |= {"freed_by": tag.freed, "freed_text": text}
+            if span is not None:
+                facts["freed_at"] = list(span)
         return facts
 
     def fail(self, where: str, error: BaseException) -> None:

@@ -183,7 +183,7 @@ class Faults:
         if tag is None:
             return facts, None
         if tag.site is not None:
-            facts["saved_line"], facts["saved_text"] = tag.site.span[1], tag.site.text
+            facts["saved_at"], facts["saved_text"] = list(tag.site.span), tag.site.text
         for name, entry, store, version in tag.saved:
             tensor = entry.ref() if entry is not None else None
             now = None if tensor is None or tensor.is_inference() else tensor._version
@@ -195,7 +195,7 @@ class Faults:
             if entry is not None:
                 facts["tensor"] = _name(entry)
             if store is not None and store.site is not None:
-                facts["changed_line"], facts["changed_text"] = store.site.span[1], store.site.text
+                facts["changed_at"], facts["changed_text"] = list(store.site.span), store.site.text
             return facts, entry
         return facts, None
 

@@ -372,7 +372,8 @@ class Fault(Event, frozen=True, tag="fault"):
     op: int | None = None
     tensor: int | None = None
     facts: dict[str, Scalar | list[Scalar]] = {}
-    """What proves the cause, e.g. for "version_mismatch": saved_version, version, saved_line, changed_line."""
+    """What proves the cause, e.g. for "version_mismatch": saved_version, version, saved_at, changed_at. What ends in
+    "_at" is a `Span`."""
     traceback: str = ""
 
 

@@ -14,8 +14,8 @@ from gradviz.trace.events import Cell, File, Header
     [
         (0, "on line 3", "第 3 行"),
         (1, "on line 3 of layers.py", "layers.py 第 3 行"),
-        (2, "in action 1", "操作 1 处"),
-        (3, "in action 2", "操作 2 处"),
+        (2, "in action 1", "操作 1 中"),
+        (3, "in action 2", "操作 2 中"),
     ],
 )
 def test_a_sent_line_is_named_as_an_action_and_another_file_by_its_name(file: int, english: str, chinese: str) -> None:
