@@ -13,7 +13,7 @@ Lists = list[list[int]]
 
 SWEEPS = 6
 SWAPS = 4
-BEATS = SWEEPS + 1
+BEATS = SWEEPS + SWEEPS // 2 + 1
 MANY = 20_000
 """Above so many items only half the sweeps are made, and no swaps."""
 
@@ -79,29 +79,33 @@ def ordered(
     is called `BEATS` times at most, and may raise to end the work."""
     count = len(rank)
     left, right = neighbours(count, links)
-    columns = _first_order(rank, left)
     place = [0] * count
-    fewest = _settled(columns, place, right)
-    best = columns
+    starts = [_first_order(rank, left, upper=upper) for upper in (True, False)]
+    crossed = [_settled(columns, place, right) for columns in starts]
+    best, fewest = (starts[0], crossed[0]) if crossed[0] <= crossed[1] else (starts[1], crossed[1])
     sweeps = SWEEPS if count <= MANY else SWEEPS // 2
-    for sweep in range(sweeps):
-        beat()
-        if not fewest or time.process_time() > until:
-            break
-        columns = [list(column) for column in columns]
-        forth = sweep % 2 == 0
-        _sweep(columns if forth else columns[::-1], left if forth else right, place)
-        crossings = _settled(columns, place, right)
-        if crossings < fewest:
-            best, fewest = columns, crossings
+    for first, start in enumerate(starts if count <= MANY else [best]):
+        columns = start
+        for sweep in range(sweeps // 2 if first else sweeps):
+            beat()
+            if not fewest or time.process_time() > until:
+                break
+            columns = [list(column) for column in columns]
+            forth = sweep % 2 == 0
+            if not sweep:
+                _settled(columns, place, right)
+            _sweep(columns if forth else columns[::-1], left if forth else right, place)
+            crossings = _settled(columns, place, right)
+            if crossings < fewest:
+                best, fewest = columns, crossings
+    beat()
     if fewest and count <= MANY:
-        beat()
         best, fewest = _swapped(best, fewest, place, left, right, until)
     return best, fewest
 
 
-def _first_order(rank: Sequence[int], left: Lists) -> Lists:
-    """As a walk from the results finds them: what belongs together comes together."""
+def _first_order(rank: Sequence[int], left: Lists, *, upper: bool) -> Lists:
+    """As a walk from the results finds them: what belongs together comes together. `upper`: the first input first."""
     columns: Lists = [[] for _ in range(max(rank, default=-1) + 1)]
     seen = bytearray(len(rank))
     for start in sorted(range(len(rank)), key=lambda i: -rank[i]):
@@ -113,7 +117,7 @@ def _first_order(rank: Sequence[int], left: Lists) -> Lists:
             if not seen[item]:
                 seen[item] = 1
                 columns[rank[item]].append(item)
-                stack.extend(reversed(left[item]))
+                stack.extend(reversed(left[item]) if upper else left[item])
     return columns
 
 
