@@ -44,6 +44,8 @@ ROWS: dict[str, tuple[float, float]] = {
 TALL = 212
 CHIP_FROM = 26.0
 """Fewest pixels a step needs for a chip with a label."""
+EDGE = 4.0
+"""The chip of the current step stays so far from the panel's edge."""
 BAR = 3
 """Pixels of a bar, its gap included."""
 DENSE = 600
@@ -166,7 +168,8 @@ def paint_chip(painter: QPainter, picture: Picture, step: int, *, current: bool 
     width = picture.scale - 5
     if picture.scale < CHIP_FROM:
         width = min(110.0, painter.fontMetrics().horizontalAdvance(text) + 14)
-    box = QRectF(picture.x(step) - width / 2, picture.y(top), width, height)
+    left = picture.x(step) - width / 2
+    box = QRectF(chip_left(left, width, picture.width) if current else left, picture.y(top), width, height)
     theme = picture.theme
     ink, fill = theme.color(token), theme.color(f"{token}_fill")
     painter.setPen(pen(ink, 1.0, 2.0 if current else 1.0, ()))
@@ -177,6 +180,11 @@ def paint_chip(painter: QPainter, picture: Picture, step: int, *, current: bool 
         painter.setFont(font("mono", 9, 600 if current else 400))
     fitted = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(box.width() - 2))
     painter.drawText(box, Qt.AlignmentFlag.AlignCenter, fitted)
+
+
+def chip_left(left: float, width: float, room: float) -> float:
+    """Where the current step's chip begins, so that it is whole at both ends of a panel `room` pixels wide."""
+    return max(LEFT - 14.0, min(left, room - width - EDGE))
 
 
 def _bars(painter: QPainter, picture: Picture) -> None:

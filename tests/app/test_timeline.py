@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from gradviz.app.timeline import Timeline, bytes_text
-from gradviz.app.track_paint import CHIP_FROM
+from gradviz.app.track_paint import CHIP_FROM, LEFT, chip_left
 from gradviz.app.tracks import BACKWARD_ROW, FAULT_BACK, FORWARD_ROW, LEAF, NODE, OP, SEED, Tracks, bars
 from gradviz.session import Session
 from gradviz.trace import Trace
@@ -241,3 +241,26 @@ def test_a_long_recording_is_drawn_without_chips(timeline: Timeline) -> None:
 )
 def test_bytes_as_text(count: int, text: str) -> None:
     assert bytes_text(count) == text
+
+
+def test_the_chip_of_the_current_step_is_whole_at_both_ends() -> None:
+    assert chip_left(400.0, 110.0, 900.0) == 400.0
+    assert chip_left(850.0, 110.0, 900.0) + 110.0 < 900.0
+    assert chip_left(10.0, 110.0, 900.0) >= LEFT - 14
+
+
+def test_the_last_step_of_a_long_name_is_drawn_inside_the_panel(qtbot: QtBot) -> None:
+    session = Session()
+    widget = Timeline(session)
+    qtbot.addWidget(widget)
+    widget.resize(600, 212)
+    events: list[object] = [Header()]
+    for i in range(300):
+        events += [Tensor(i, (2,), op=i), Op(i, "a_very_long_name_of_an_operation", outputs=(i,))]
+    session.begin(Trace(events))  # type: ignore[arg-type]
+    session.update(step=300)
+    widget.show()
+    image = widget.grab().toImage()
+    y = round(widget._y(36) + 12)
+    column = {image.pixelColor(x, y).name() for x in (597, 598, 599)}
+    assert column == {image.pixelColor(599, 200).name()}, "nothing of the chip at the very edge"
