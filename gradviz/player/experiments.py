@@ -226,7 +226,9 @@ def _freeze(bench: _Bench) -> Found | None:
 
 def _rebind(bench: _Bench) -> Found | None:
     """The update of a leaf makes a new tensor instead; where there is no update, the name moves on at once."""
-    leaves = {n for leaf, names in bench.trace.names_of.items() for n in names if _is_leaf(bench.trace, leaf)}
+    trace = bench.trace
+    reached = {node.leaf for node in trace.nodes if node.leaf is not None}
+    leaves = {n for leaf in reached if _is_leaf(trace, leaf) for n in trace.names_of.get(leaf, ())}
     for statement in bench.statements():
         target = statement.target if isinstance(statement, ast.AugAssign) else None
         sign = isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Sub)
@@ -244,8 +246,7 @@ def _rebind(bench: _Bench) -> Found | None:
 
 def _is_leaf(trace: Trace, tensor: int) -> bool:
     told = trace.tensor(tensor)
-    reached = any(node.leaf == tensor for node in trace.nodes)
-    return told is not None and told.is_leaf and told.requires_grad and reached and tensor not in trace.grad_tensors
+    return told is not None and told.is_leaf and told.requires_grad and tensor not in trace.grad_tensors
 
 
 def _eval(bench: _Bench) -> Found | None:
