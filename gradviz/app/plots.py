@@ -6,12 +6,14 @@ The only module that imports pyqtgraph; import it at first use.
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyqtgraph as pg
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QComboBox, QLabel, QVBoxLayout, QWidget
 
 from gradviz.app.facts import key_of_step, tensor_of
@@ -47,25 +49,46 @@ def grad_norms(trace: Trace, tensor: int) -> tuple[npt.NDArray[np.int64], Floats
 
 
 def update_ratios(trace: Trace, tensor: int) -> tuple[npt.NDArray[np.int64], Floats]:
-    """Steps at which a leaf's value changed, and the norm of the change over the norm before it. Only where both
-    values were recorded whole."""
-    history = trace.values.get(tensor)
-    steps: list[int] = []
-    ratios: list[float] = []
-    before: Floats | None = None
-    for step, index in zip(history.steps, history.indexes, strict=True) if history else ():
-        event = trace.events[index]
-        try:
-            value = to_numpy(event.data).astype(np.float64) if isinstance(event, Value) else None
-        except NotCaptured:
-            value = None
-        if value is not None and before is not None and value.shape == before.shape:
-            size = float(np.linalg.norm(before))
-            if size > 0:
-                steps.append(step)
-                ratios.append(float(np.linalg.norm(value - before)) / size)
+    """Steps at which a leaf's value changed, and the norm of the change over the norm before it. All that one line
+    writes between two passes, as an optimizer with weight decay does, is one change. Only where both values were
+    recorded whole."""
+    found: list[tuple[int, float]] = []
+    before = start = None
+    last: object = None
+    for step, index in _values_of(trace, tensor):
+        value = _whole(trace.events[index])
+        span = trace.span(step)
+        change = None if span is None else (int(np.searchsorted(trace.pass_step.view, step)), span[:2])
+        if change is not None and change == last and found:
+            found.pop()
+        else:
+            start = before
+        size = float(np.linalg.norm(start)) if start is not None else 0.0
+        if value is not None and start is not None and value.shape == start.shape and size > 0:
+            found.append((step, float(np.linalg.norm(value - start)) / size))
+            last = change
+        else:
+            last = None
         before = value
-    return np.asarray(steps, np.int64), np.asarray(ratios)
+    return np.asarray([s for s, _ in found], np.int64), np.asarray([r for _, r in found], np.float64)
+
+
+def _values_of(trace: Trace, tensor: int) -> list[tuple[int, int]]:
+    history = trace.values.get(tensor)
+    return list(zip(history.steps, history.indexes, strict=True)) if history else []
+
+
+def _whole(event: object) -> Floats | None:
+    try:
+        return to_numpy(event.data).astype(np.float64) if isinstance(event, Value) else None
+    except NotCaptured:
+        return None
+
+
+def left_out(trace: Trace) -> int:
+    """How many leaves change and were not recorded whole, so that nothing can be said of the change."""
+    changing = [t for t in leaves_of(trace) if len(_values_of(trace, t)) > 1]
+    return sum(_whole(trace.events[_values_of(trace, t)[-1][1]]) is None for t in changing)
 
 
 class Plots(QWidget):
@@ -77,13 +100,18 @@ class Plots(QWidget):
         self.kind = QComboBox()
         self.plot = pg.PlotWidget()
         self.plot.setMenuEnabled(False)
-        self.note = QLabel()
-        self.note.setWordWrap(True)
+        self.note, self.key = QLabel(), QLabel()
+        """What is drawn, and which colour is which curve."""
+        self.key.setTextFormat(Qt.TextFormat.RichText)
+        for label in (self.note, self.key):
+            label.setWordWrap(True)
         self._marker: Any = None
+        self._more = ""
         box = QVBoxLayout(self)
         box.setContentsMargins(18, 4, 18, 10)
         box.addWidget(self.kind)
         box.addWidget(self.plot, 1)
+        box.addWidget(self.key)
         box.addWidget(self.note)
         self.kind.addItems(list(KINDS))
         self.kind.activated.connect(lambda _: self._draw())
@@ -123,7 +151,6 @@ class Plots(QWidget):
             axis.setTextPen(theme.text_dim)
             axis.setTicks(None)
         self.plot.setLogMode(False, False)
-        self.plot.getPlotItem().legend = None
         self._marker = None
         self.plot.enableAutoRange()
         draw: dict[str, Callable[[Theme], bool]] = {
@@ -133,9 +160,14 @@ class Plots(QWidget):
             "updates": self._updates,
             "histogram": self._histogram,
         }
+        self._more = ""
+        self.key.clear()
+        self.plot.getAxis("left").setWidth()
         drawn = draw[name](theme)
-        self.note.setText(words(f"ui.plots.{name}_note" if drawn else f"ui.plots.{name}_empty"))
+        note = words(f"ui.plots.{name}_note" if drawn else f"ui.plots.{name}_empty")
+        self.note.setText(" ".join(text for text in (note if drawn or not self._more else "", self._more) if text))
         self.plot.setVisible(drawn)
+        self.key.setVisible(bool(self.key.text()))
 
     def _mark(self, theme: Theme) -> None:
         self._marker = pg.InfiniteLine(self.session.view.step, pen=pg.mkPen(theme.text, width=1.5))
@@ -158,6 +190,8 @@ class Plots(QWidget):
         labels = [(int(y), tensor_label(trace, t)) for y, (t, _) in zip(places, norms, strict=True)]
         self.plot.setYRange(-len(norms) + 0.4, 0.6, padding=0)
         self.plot.getAxis("left").setTicks([labels] if len(labels) <= 40 else [labels[:: len(labels) // 20]])
+        widest = max(QFontMetricsF(self.plot.font()).horizontalAdvance(text) for _, text in labels)
+        self.plot.getAxis("left").setWidth(min(150, widest + 16))
         whole = range(int(np.floor(floor)), int(np.ceil(logs.max())) + 1)
         self.plot.getAxis("bottom").setTicks([[(k, f"1e{k}") for k in whole]])
         return True
@@ -168,12 +202,15 @@ class Plots(QWidget):
         found = [(t, steps, values) for t, steps, values in found if len(steps) and np.isfinite(values).any()]
         if not found:
             return False
-        self.plot.addLegend(offset=(-4, 4), labelTextColor=theme.text, labelTextSize="9pt")
+        names = []
         for i, (tensor, steps, values) in enumerate(found):
             line = pg.mkPen(pg.intColor(i, len(found), values=1, maxValue=170 if not theme.dark else 255), width=2)
             with np.errstate(divide="ignore"):
                 kept = np.where(values > 0, np.log10(values), np.nan) if logarithmic else values
-            self._stairs(np.append(steps, trace.steps + 1), kept, line, tensor_label(trace, tensor))
+            name = tensor_label(trace, tensor)
+            self._stairs(np.append(steps, trace.steps + 1), kept, line, name)
+            names.append(f'<nobr><span style="color:{line.color().name()}">■</span> {escape(name)}</nobr>')
+        self.key.setText(" &nbsp; ".join(names))
         self._mark(theme)
         return True
 
@@ -184,7 +221,11 @@ class Plots(QWidget):
         return self._curves(theme, grad_norms, logarithmic=False)
 
     def _updates(self, theme: Theme) -> bool:
-        return self._curves(theme, update_ratios, logarithmic=True)
+        drawn = self._curves(theme, update_ratios, logarithmic=True)
+        missing = left_out(self.session.trace)
+        if missing:
+            self._more = Words(self.session.view.language)("ui.plots.updates_large", count=missing)
+        return drawn
 
     def _saved(self, theme: Theme) -> bool:
         held = self.session.trace.held_bytes()

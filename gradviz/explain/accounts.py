@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from gradviz.explain.labels import short_node, tensor_label
+from gradviz.explain.readyqueue import plan_of
 from gradviz.explain.words import Words
 from gradviz.trace import NotCaptured, Trace, to_numpy
 from gradviz.trace.events import Backward, Data, Grad
@@ -103,16 +104,13 @@ def path_to(trace: Trace, pass_id: int, leaf: int) -> str:
 def way_to(trace: Trace, began: Backward, leaf: int) -> tuple[list[int], int]:
     """Nodes from a root to the leaf's AccumulateGrad, and how many edges of this pass end in it."""
     parent: dict[int, int | None] = dict.fromkeys(began.roots)
-    queue, goal, arrivals = list(began.roots), None, 0
+    queue, goal = list(began.roots), None
     for node in queue:
         if trace.nodes[node].leaf == leaf:
             goal = node
-            continue
+            break
         for target, _ in trace.nodes[node].edges:
-            if target is None or target >= len(trace.nodes):
-                continue
-            arrivals += trace.nodes[target].leaf == leaf
-            if target not in parent:
+            if target is not None and target < len(trace.nodes) and target not in parent:
                 parent[target] = node
                 queue.append(target)
     way: list[int] = []
@@ -120,4 +118,4 @@ def way_to(trace: Trace, began: Backward, leaf: int) -> tuple[list[int], int]:
     while at is not None:
         way.append(at)
         at = parent[at]
-    return way[::-1], arrivals
+    return way[::-1], len(plan_of(trace, began).arrivals(goal)) if goal is not None else 0

@@ -20,7 +20,7 @@ from gradviz.trace import NotCaptured, Trace, to_numpy
 from gradviz.trace.events import Grad
 
 EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
-Reason = Literal["no_gradient", "dtype", "not_captured"]
+Reason = Literal["no_gradient", "dtype", "not_captured", "not_finite"]
 Kind = Literal["agrees", "differs", "kink", "random", "branch", "failed"]
 SLACK = 16
 """Roundings of the loss that are allowed for: a forward pass makes many."""
@@ -95,7 +95,12 @@ def plan_of(trace: Trace, tensor: int, element: tuple[int, ...] | None, step: in
     if values is None or not added.size:
         return "not_captured"
     if element is None:
-        element = tuple(int(i) for i in np.unravel_index(int(np.nanargmax(np.abs(added))), added.shape))
+        element = tuple(
+            int(i)
+            for i in np.unravel_index(int(np.argmax(np.where(np.isfinite(added), np.abs(added), -1.0))), added.shape)
+        )
+    if not math.isfinite(float(added[element])):
+        return "not_finite"
     place = int(np.ravel_multi_index(element, added.shape)) if element else 0
     x, epsilon = float(values[element]), EPSILON[told.dtype]
     h = epsilon ** (1 / 3) * max(1.0, abs(x))

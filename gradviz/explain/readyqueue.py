@@ -47,7 +47,7 @@ class ReadyQueue:
     """The node that raised: the engine drops the queue."""
 
 
-class _Plan:
+class Plan:
     """The edges of one pass as arrays of positions in its plan."""
 
     def __init__(self, trace: Trace, began: Backward) -> None:
@@ -63,6 +63,11 @@ class _Plan:
         numbers = [trace.nodes[int(n)].sequence for n in self.nodes]
         self.sequence = np.asarray([np.inf if s is None else float(s) for s in numbers])
 
+    def arrivals(self, node: int) -> list[int]:
+        """Nodes that send to a node, one entry for each edge, in the order in which they run."""
+        place = self.place.get(node)
+        return [] if place is None else [int(n) for n in self.nodes[self.source[self.target == place]]]
+
     @cached_property
     def senders(self) -> dict[int, list[int]]:
         """Position -> positions that send to it, one entry for each edge."""
@@ -72,7 +77,7 @@ class _Plan:
         return found
 
 
-_PLANS: WeakKeyDictionary[Trace, dict[int, _Plan]] = WeakKeyDictionary()
+_PLANS: WeakKeyDictionary[Trace, dict[int, Plan]] = WeakKeyDictionary()
 
 
 def ready_queue(trace: Trace, step: int, most: int = 200) -> ReadyQueue | None:
@@ -81,7 +86,7 @@ def ready_queue(trace: Trace, step: int, most: int = 200) -> ReadyQueue | None:
     began = trace.pass_at(step)
     if began is None or not began.planned:
         return None
-    plan = _plan(trace, began)
+    plan = plan_of(trace, began)
     mine = (trace.run_pass.view == began.id) & (trace.run_step.view <= step)
     done = np.zeros(len(plan.nodes), np.bool_)
     done[[plan.place[int(n)] for n in trace.run_node.view[mine] if int(n) in plan.place]] = True
@@ -101,15 +106,15 @@ def ready_queue(trace: Trace, step: int, most: int = 200) -> ReadyQueue | None:
     )
 
 
-def _plan(trace: Trace, began: Backward) -> _Plan:
+def plan_of(trace: Trace, began: Backward) -> Plan:
     """Worked out once for each pass: its plan is known when it begins, and its edges do not change."""
     known = _PLANS.setdefault(trace, {})
     if began.id not in known:
-        known[began.id] = _Plan(trace, began)
+        known[began.id] = Plan(trace, began)
     return known[began.id]
 
 
-def _waiting(plan: _Plan, done: npt.NDArray[np.bool_], arrived: Ints, most: int) -> tuple[Waits, ...]:
+def _waiting(plan: Plan, done: npt.NDArray[np.bool_], arrived: Ints, most: int) -> tuple[Waits, ...]:
     places = np.flatnonzero(~done & (arrived < plan.total))
     places = places[np.lexsort((places, arrived[places] == 0))][:most]
     rows = []

@@ -60,7 +60,19 @@ def rule(trace: Trace, node: int, language: str = "en") -> RuleView:
     if shipped is not None and shipped.formulas:
         rows = tuple((names, formula, "") for names, formula in shipped.formulas)
         return RuleView(told.name, rows, shipped.schema, words("rule.origin.shipped", file=shipped.origin))
-    return RuleView(told.name, (), words("rule.none", name=told.name), words("rule.origin.none"))
+    return RuleView(told.name, (), words(f"rule.{reason_of(told.name)}", name=told.name), words("rule.origin.none"))
+
+
+_REASONS: tuple[tuple[str, str], ...] = (
+    ("registered", r"^GeneratedBackwardFor_"),
+    ("compiled", r"^CompiledFunction|DifferentiableGraphBackward$"),
+    ("missing", r"^(NotImplemented|Error|DelayedError|UndefinedGrad)$"),
+)
+
+
+def reason_of(name: str) -> str:
+    """Why a node of this name has no formula, as a key below `rule.`; "none" where nothing particular is known."""
+    return next((reason for reason, pattern in _REASONS if re.search(pattern, name)), "none")
 
 
 def _source(trace: Trace, node: Node) -> str:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from gradviz.explain.accounts import LedgerRow, ledger, way_to
 from gradviz.explain.labels import joined, node_label, place, tensor_label, value_text
+from gradviz.explain.readyqueue import plan_of
 from gradviz.explain.words import Words
 from gradviz.trace import Trace
 from gradviz.trace import number as number_text
@@ -214,9 +217,9 @@ def _text(data: Data | None, norm: float | None) -> str:
     return value_text(data) if not _is_long(data) or norm is None else number_text(norm)
 
 
-def _runs_of(trace: Trace, pass_id: int) -> list[tuple[int, NodeRan]]:
-    """Steps and runs of a pass, in order."""
-    mine = (trace.run_pass.view == pass_id).nonzero()[0]
+def _runs_of(trace: Trace, pass_id: int, nodes: list[int]) -> list[tuple[int, NodeRan]]:
+    """Steps and runs of these nodes in a pass, in order."""
+    mine = ((trace.run_pass.view == pass_id) & np.isin(trace.run_node.view, nodes)).nonzero()[0]
     runs = [(int(trace.run_step.view[i]), trace.events[int(trace.run_index.view[i])]) for i in mine]
     return [(step, run) for step, run in runs if isinstance(run, NodeRan)]
 
@@ -224,7 +227,10 @@ def _runs_of(trace: Trace, pass_id: int) -> list[tuple[int, NodeRan]]:
 def _senders(story: Story, tensor: int, pass_id: int) -> None:
     """Where several gradients met in the leaf: what each node sent."""
     trace, sent = story.trace, []
-    for step, run in _runs_of(trace, pass_id):
+    plan = plan_of(trace, trace.passes[pass_id])
+    goal = next((n for n in plan.place if trace.nodes[n].leaf == tensor), None)
+    senders = plan.arrivals(goal) if goal is not None else []
+    for step, run in _runs_of(trace, pass_id, senders) if len(senders) > 1 else ():
         for (target, _), data in zip(trace.nodes[run.node].edges, run.gout, strict=False):
             if target is not None and data is not None and trace.nodes[target].leaf == tensor:
                 sent.append((step, run.node, data))
@@ -240,10 +246,7 @@ def _senders(story: Story, tensor: int, pass_id: int) -> None:
 def _hooks(story: Story, tensor: int, pass_id: int) -> None:
     """Hooks that changed a gradient on the way to the leaf."""
     trace = story.trace
-    way = set(way_to(trace, trace.passes[pass_id], tensor)[0])
-    for step, run in _runs_of(trace, pass_id):
-        if run.node not in way:
-            continue
+    for step, run in _runs_of(trace, pass_id, way_to(trace, trace.passes[pass_id], tensor)[0]):
         for before, after in ((run.gin_before, run.gin), (run.gout_before, run.gout)):
             for old, new in zip(before or (), after, strict=False):
                 if old != new:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 from gradviz.explain.labels import node_label, place, tensor_label
 from gradviz.explain.readyqueue import ready_queue
 from gradviz.explain.why_grad import Story, sentence
@@ -148,13 +150,23 @@ def memory(story: Story, node: int) -> None:
     story.say("memory.alive", count=f"{alive:,}")
 
 
-def _holders(trace: Trace, node: int, step: int) -> list[int]:
-    """Tensors that a name still means at a step and from whose grad_fn edges lead to a node; the nearest first."""
-    above: dict[int, list[int]] = {}
-    for told in trace.nodes:
+_ABOVE: WeakKeyDictionary[Trace, tuple[int, dict[int, list[int]]]] = WeakKeyDictionary()
+
+
+def _above(trace: Trace) -> dict[int, list[int]]:
+    """Node -> nodes with an edge to it; grows with the recording."""
+    known, above = _ABOVE.get(trace, (0, {}))
+    for told in trace.nodes[known:]:
         for target, _ in told.edges:
             if target is not None:
                 above.setdefault(target, []).append(told.id)
+    _ABOVE[trace] = len(trace.nodes), above
+    return above
+
+
+def _holders(trace: Trace, node: int, step: int) -> list[int]:
+    """Tensors that a name still means at a step and from whose grad_fn edges lead to a node; the nearest first."""
+    above = _above(trace)
     bound: dict[int, list[int]] = {}
     for name in trace.names:
         tensor = trace.named(name, step)

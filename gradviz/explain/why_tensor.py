@@ -5,7 +5,7 @@ from __future__ import annotations
 from gradviz.explain.labels import node_label, place, short_node, tensor_label, value_text
 from gradviz.explain.why_grad import FLAGS, Story, sentence
 from gradviz.trace import Trace
-from gradviz.trace.events import Data, Grad, NodeRan, Op, Tensor, Value
+from gradviz.trace.events import Data, Grad, NodeRan, Op, Tensor
 
 MOST_NAMES = 8
 
@@ -148,30 +148,28 @@ def nan(story: Story, tensor: int, node: int | None = None) -> None:
 
 def _first(story: Story, *, backward: bool) -> None:
     """The first operation that made something not finite; where a gradient is asked about, the first node that did,
-    and the first that made NaN of it."""
+    and the first that made NaN of it. The recorder has warned of each of them."""
     trace, told, infinite = story.trace, False, False
-    for index, event in enumerate(trace.events):
-        step = trace.step_of_event(index)
-        if step > story.step:
+    for warning, at in zip(trace.warnings, trace.warning_step.view.tolist(), strict=True):
+        if at > story.step:
             return
-        if isinstance(event, NodeRan) and _bad(event.gout):
-            nan = any(d is not None and d.nan for d in event.gout) and not any(
-                d is not None and d.nan for d in event.gin
-            )
-            if not (nan or (not infinite and not _bad(event.gin))):
-                continue
-            key = "nan.then_node" if infinite else "nan.first_node"
-            gin = story.join([value_text(d) for d in event.gin])
-            gout = story.join([value_text(d) for d in event.gout if d is not None])
-            story.say(key, step, node=trace.nodes[event.node].name, step=step, gin=gin, gout=gout)
-            infinite = True
-            if nan:
-                story.say("nan.product")
+        if warning.code not in ("nan", "inf"):
+            continue
+        if warning.op is not None and not told:
+            told = _told_of_op(story, int(trace.op_step.view[warning.op]))
+            if told and not backward:
                 return
-        if not told and isinstance(event, Value) and _bad((event.data,)) and _told_of_op(story, step):
-            told = True
-            if not backward:
-                return
+        event = trace.event_at(at)
+        if warning.node is None or not isinstance(event, NodeRan) or (infinite and warning.code == "inf"):
+            continue
+        gin = story.join([value_text(d) for d in event.gin])
+        gout = story.join([value_text(d) for d in event.gout if d is not None])
+        key = "nan.then_node" if infinite else "nan.first_node"
+        story.say(key, at, node=trace.nodes[event.node].name, step=at, gin=gin, gout=gout)
+        infinite = True
+        if warning.code == "nan":
+            story.say("nan.product")
+            return
 
 
 def _told_of_op(story: Story, step: int) -> bool:

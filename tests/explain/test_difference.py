@@ -137,7 +137,8 @@ def test_the_jacobian_of_a_small_root(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "name", "reason"), [("A9", "x", "no_gradient"), ("A50", "z", "dtype"), ("A30", "a", "no_gradient")]
+    ("row", "name", "reason"),
+    [("A9", "x", "no_gradient"), ("A50", "z", "dtype"), ("A30", "a", "no_gradient"), ("A55", "x", "not_finite")],
 )
 def test_nothing_to_compare(row: str, name: str, reason: str) -> None:
     trace = trace_of(row)
