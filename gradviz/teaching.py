@@ -32,10 +32,16 @@ class TeachPort(Protocol):
 Run = Callable[[Session, TeachPort, str], None]
 
 
+MOST_OPS = 5_000
+"""Longer recordings are not searched for experiments: that is asked at every change, and takes time."""
+
+
 def breakable(session: Session) -> str | None:
     """The program has something to break."""
     if session.view.live in ("starting", "running"):
         return "ui.reason.running"
+    if session.view.busy is not None or len(session.trace.ops) > MOST_OPS:
+        return "ui.reason.no_experiment"
     if session.view.experiment is not None or experiments(session.trace, session.view.program.text):
         return None
     return "ui.reason.no_experiment"
