@@ -203,6 +203,10 @@ QToolButton#segment {{ border: 1px solid {t.card_border}; border-radius: 13px; p
     background: {t.panel}; color: {t.text_dim}; font-weight: 500; }}
 QToolButton#segment:hover {{ color: {t.text}; }}
 QToolButton#segment:checked {{ background: {t.selection}; border-color: {t.selection}; color: {t.panel}; }}
+QToolButton#tool {{ border: 1px solid {t.card_border}; border-radius: 13px; padding: 4px 8px; background: {t.panel}; }}
+QToolButton#tool:hover {{ background: {hover}; }}
+QToolButton#tool:checked {{ border: 2px solid {t.forward}; background: {t.forward_fill}; }}
+QToolButton#tool:focus {{ border-color: {t.forward}; }}
 QToolButton#segment:focus {{ border-color: {t.forward}; }}
 QScrollBar:vertical {{ background: transparent; width: 10px; margin: 0; }}
 QScrollBar:horizontal {{ background: transparent; height: 10px; margin: 0; }}

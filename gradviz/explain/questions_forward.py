@@ -54,7 +54,7 @@ def _reason(event: Op) -> str:
 def version(ask: Asker) -> Draft | None:
     """The version counter of a tensor after an in-place operation."""
     event = ask.event
-    if not isinstance(event, Op) or len(event.writes) != 1 or event.within is not None:
+    if not isinstance(event, Op) or len(event.writes) != 1 or not _written_here(ask, event):
         return None
     tensor = event.writes[0]
     old, new = ask.trace.tensor(tensor, ask.step - 1), ask.trace.tensor(tensor, ask.step)
@@ -76,7 +76,7 @@ def version(ask: Asker) -> Draft | None:
 def in_place(ask: Asker) -> Draft | None:
     """Whether an in-place operation that runs will be noticed by a later backward."""
     event = ask.event
-    if not isinstance(event, Op) or not event.writes or event.span is None or event.within is not None:
+    if not isinstance(event, Op) or not event.writes or event.span is None or not _written_here(ask, event):
         return None
     target = event.writes[0]
     told = ask.trace.tensor(target, ask.step - 1)
@@ -97,6 +97,13 @@ def in_place(ask: Asker) -> Draft | None:
         return Draft(ask.say("in_place.ask", line=line), after, ask.say("in_place.why_later"), wrong, reveal, fact)
     wrong = [refused, ask.wrong(after, "in_place.not_later", "M28")]
     return Draft(ask.say("in_place.ask", line=line), runs, ask.say("in_place.why_runs"), wrong, ask.step, fact)
+
+
+def _written_here(ask: Asker, event: Op) -> bool:
+    """The line itself says that something is changed in place: an initialiser or an optimizer inside it does not."""
+    line = ask.line(event.span)
+    signs = ("+=", "-=", "*=", "/=", "@=", "] =", "out=")
+    return event.within is None and (f".{event.name}(" in line or any(sign in line for sign in signs))
 
 
 def _is_saved(ask: Asker, tensor: int) -> bool:
