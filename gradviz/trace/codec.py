@@ -21,6 +21,14 @@ FRAME_SECONDS = 0.05
 FRAME_LIMIT = 16 * 1024 * 1024
 """A frame that claims to hold more than this is damage."""
 
+FRAME_EVENTS = 8192
+"""A frame that claims more events than this is damage too: none takes less than 18 bytes, so those that were closed at
+their size have fewer than half."""
+FILE_BYTES, FILE_BYTES_EACH = 1 << 30, 256
+"""What is read from a file may come to this many bytes, and this many more for each byte of the file..."""
+FILE_EVENTS, FILE_EVENTS_EACH = 100_000, 1
+"""...and to this many events: beyond, a small file would take all memory. A recorder's frames stay far below."""
+
 _MAGIC = b"\x28\xb5\x2f\xfd"
 _BLOCK_LIMIT = 128 * 1024
 
@@ -87,10 +95,18 @@ class Decoder:
 
     After the first damage it gives nothing more: `damage` then holds a sentence. A stream that simply stops in the
     middle of a frame is `torn`.
+
+    Args:
+        bounded: also refuse what becomes far more than it was, as no recorder writes it. For files, which may be
+            anybody's.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, bounded: bool = False) -> None:
         self._pending = bytearray()
+        self._wanted = 0
+        """The pending frame is incomplete below this many bytes."""
+        self._bounded = bounded
+        self._read = self._bytes = self._events = 0
         self._zstd = zstandard.ZstdDecompressor()
         self._typed = msgspec.msgpack.Decoder(list[AnyEvent])
         self.damage: str | None = None
@@ -106,28 +122,37 @@ class Decoder:
         if self.damage is not None:
             return []
         self._pending += data
+        self._read += len(data)
         events: list[AnyItem] = []
+        if len(self._pending) < self._wanted:
+            return events
         start = 0
-        view = bytes(self._pending)
         try:
-            while (end := _frame_end(view, start)) is not None:
-                events += self._decode(view[start:end])
-                self.frames += 1
-                start = end
+            with memoryview(self._pending) as view:
+                while (end := _frame_end(view, start)) <= len(view):
+                    events += self._decode(view[start:end])
+                    self.frames += 1
+                    start = end
         except _Damage as damage:
             self.damage = f"The recording is damaged after frame {self.frames}: {damage}."
-            self._pending.clear()
+            self._pending = bytearray()  # not cleared: the error still holds a view on the old one
             return events
+        self._wanted = end - start
         if start:
             del self._pending[:start]
         return events
 
-    def _decode(self, frame: bytes) -> Sequence[AnyItem]:
+    def _decode(self, frame: memoryview) -> Sequence[AnyItem]:
         try:
             payload = self._zstd.decompress(frame, max_output_size=FRAME_LIMIT)
         except (zstandard.ZstdError, MemoryError) as error:
             raise _Damage("its bytes do not decompress or fail their checksum") from error
-        _check_array(payload)
+        self._bytes += len(payload)
+        self._events += _count(payload)
+        if self._bounded and self._bytes > FILE_BYTES + FILE_BYTES_EACH * self._read:
+            raise _Damage("so few bytes do not make so many; the rest is not read")
+        if self._bounded and self._events > FILE_EVENTS + FILE_EVENTS_EACH * self._read:
+            raise _Damage("so few bytes do not make so many events; the rest is not read")
         try:
             return self._typed.decode(payload)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
@@ -135,19 +160,23 @@ class Decoder:
 
     def _one(self, raw: msgspec.Raw) -> AnyItem:
         try:
-            return msgspec.msgpack.decode(raw, type=AnyEvent)
+            kind = _KIND.decode(raw).kind
+            return _EVENT.decode(raw) if kind in _KINDS else Opaque(kind, raw.copy())
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-            kind = _kind(raw)
-            if kind is None or kind in _KINDS:
-                raise _Damage("an event does not have its fields") from error
-            return Opaque(kind, raw.copy())
+            raise _Damage("an event does not have its fields") from error
 
 
 class _Damage(Exception):
     pass
 
 
+class _Kind(msgspec.Struct):
+    kind: str
+
+
 _KINDS = frozenset(str(kind.__struct_config__.tag) for kind in AnyEvent.__args__)
+_KIND = msgspec.msgpack.Decoder(_Kind)
+_EVENT = msgspec.msgpack.Decoder(AnyEvent)
 
 
 def _split(payload: bytes) -> list[msgspec.Raw]:
@@ -157,19 +186,8 @@ def _split(payload: bytes) -> list[msgspec.Raw]:
         raise _Damage("it is not a list of events") from error
 
 
-class _Kind(msgspec.Struct):
-    kind: str
-
-
-def _kind(raw: msgspec.Raw) -> str | None:
-    try:
-        return msgspec.msgpack.decode(raw, type=_Kind).kind
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        return None
-
-
-def _check_array(payload: bytes) -> None:
-    """An array cannot have more items than it has bytes: said before anything is allocated for them."""
+def _count(payload: bytes) -> int:
+    """How many events a frame claims: checked before anything is allocated for them."""
     head = payload[:1]
     if head == b"\xdd":
         count = int.from_bytes(payload[1:5], "big")
@@ -179,31 +197,35 @@ def _check_array(payload: bytes) -> None:
         count = head[0] & 0x0F
     else:
         raise _Damage("it is not a list of events")
-    if count > len(payload):
-        raise _Damage("it claims more events than it has bytes")
+    if count > len(payload) or count > FRAME_EVENTS:
+        raise _Damage(f"it claims {count} events")
+    return count
 
 
-def _frame_end(data: bytes, start: int) -> int | None:
-    """Where the zstd frame at `start` ends, or None while it is incomplete (RFC 8878, section 3.1.1)."""
+def _frame_end(data: memoryview, start: int) -> int:
+    """Where the zstd frame at `start` ends; while it is incomplete, how far it goes at least, which is behind the end
+    of `data` (RFC 8878, section 3.1.1)."""
     available = len(data) - start
     if available < 4:
         if data[start:] != _MAGIC[:available]:
             raise _Damage("what follows is no frame")
-        return None
+        return start + 5
     if data[start : start + 4] != _MAGIC:
         raise _Damage("what follows is no frame")
-    if available < 18:  # the longest header: magic 4, descriptor 1, window 1, dictionary 4, size 8
-        head = data[start:] + bytes(18 - available)
-        if available < _header_size(head):
-            return None
+    if available < 5:
+        return start + 6
+    header = bytes(data[start : start + 18])  # the longest one: magic 4, descriptor 1, window 1, dictionary 4, size 8
+    blocks = start + _header_size(header)
+    if blocks > len(data):
+        return blocks + 3
     try:
-        parameters = zstandard.get_frame_parameters(data[start : start + 18] + bytes(max(0, 18 - available)))
+        parameters = zstandard.get_frame_parameters(header.ljust(18, b"\0"))
     except zstandard.ZstdError as error:
         raise _Damage("a frame header cannot be read") from error
     size = parameters.content_size
     if size not in (zstandard.CONTENTSIZE_UNKNOWN, zstandard.CONTENTSIZE_ERROR) and size > FRAME_LIMIT:
         raise _Damage(f"a frame claims {size} bytes")
-    return _blocks_end(data, start + _header_size(data[start : start + 5]), parameters.has_checksum)
+    return _blocks_end(data, blocks, parameters.has_checksum)
 
 
 def _header_size(head: bytes) -> int:
@@ -213,7 +235,7 @@ def _header_size(head: bytes) -> int:
     return 5 + (0 if single else 1) + (0, 1, 2, 4)[descriptor & 3] + content
 
 
-def _blocks_end(data: bytes, position: int, checksum: bool) -> int | None:
+def _blocks_end(data: memoryview, position: int, checksum: bool) -> int:
     claimed = 0
     while position + 3 <= len(data):
         header = int.from_bytes(data[position : position + 3], "little")
@@ -225,9 +247,8 @@ def _blocks_end(data: bytes, position: int, checksum: bool) -> int | None:
             raise _Damage("a frame holds more than its limit")
         position += 3 + (1 if kind == 1 else size)
         if last:
-            position += 4 if checksum else 0
-            return position if position <= len(data) else None
-    return None
+            return position + (4 if checksum else 0)
+    return position + 3
 
 
 def check_header(event: object) -> Header:

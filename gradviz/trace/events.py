@@ -9,13 +9,17 @@ Which event begins a step, and to which step the others belong, is decided in `g
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct, field
 
 FORMAT: tuple[int, int] = (1, 0)
 """Major and minor version of the file format. A newer major version is refused, a newer minor one is read."""
 
+Shape = Annotated[tuple[int, ...], Meta(max_length=64)]
+"""Sizes of a tensor's dimensions; PyTorch itself stops at 64."""
+Ids = Annotated[tuple[int, ...], Meta(max_length=1 << 20)]
+"""Many ids, but no more than a recorder can have counted: a file of a few bytes must not take much memory."""
 Scalar = None | bool | int | float | str
 Span = tuple[int, int, int, int, int]
 """file id, first line, first column, last line, last column. Lines count from 1, columns from 0 in characters;
@@ -31,7 +35,7 @@ class Data(Struct, frozen=True, omit_defaults=True, gc=False):
     (rows, columns), where `raw` is over budget. A sparse COO tensor has `parts` (indices, values) in place of `raw`.
     """
 
-    shape: tuple[int, ...]
+    shape: Shape
     dtype: str
     device: str = "cpu"
     layout: str = "strided"
@@ -56,7 +60,7 @@ class Saved(Struct, frozen=True, omit_defaults=True, gc=False):
     kind: Literal["tensor", "scalar", "packed", "none"]
     tensor: int | None = None
     version: int | None = None
-    shape: tuple[int, ...] | None = None
+    shape: Shape | None = None
     dtype: str | None = None
     bytes: int = 0
     storage: int | None = None
@@ -80,7 +84,8 @@ class Device(Struct, frozen=True, omit_defaults=True, gc=False):
 class Header(Event, frozen=True, tag="header"):
     """First event of every recording."""
 
-    format: tuple[int, int] = FORMAT
+    format: tuple[int, int] = field(default_factory=lambda: FORMAT)
+    """Made, not given, so that it is always written: a later version must see which one wrote a file."""
     program: str = ""
     """Path as given, or "" for a recording made inside another program."""
     source: str = ""
@@ -156,7 +161,7 @@ class Tensor(Event, frozen=True, tag="tensor"):
     """A tensor was seen for the first time, or what is told here has changed (`requires_grad_`, in-place rebase)."""
 
     id: int
-    shape: tuple[int, ...] = ()
+    shape: Shape = ()
     dtype: str = "float32"
     device: str = "cpu"
     layout: str = "strided"
@@ -185,13 +190,13 @@ class Op(Event, frozen=True, tag="op"):
     """Short and as people write it: "matmul", "add", "relu_"."""
     func: str = ""
     """Qualified: "torch.Tensor.add", "torch.nn.functional.linear", or the autograd.Function's class."""
-    inputs: tuple[int, ...] = ()
-    outputs: tuple[int, ...] = ()
-    writes: tuple[int, ...] = ()
+    inputs: Ids = ()
+    outputs: Ids = ()
+    writes: Ids = ()
     """Tensors whose content this op changed in place (all of them, also `out=` and foreach arguments)."""
     arguments: tuple[tuple[str, str], ...] = ()
     """Non-tensor arguments (name or "", text)."""
-    nodes: tuple[int, ...] = ()
+    nodes: Ids = ()
     """Nodes it left behind, oldest first. They are born by `Node` events in the same step."""
     span: Span | None = None
     text: str = ""
@@ -221,7 +226,7 @@ class Node(Event, frozen=True, tag="node"):
     """Without namespace: "MulBackward0", "AccumulateGrad"."""
     edges: tuple[tuple[int | None, int], ...] = ()
     """`next_functions`: (node id or None, input number)."""
-    inputs: tuple[tuple[tuple[int, ...], str], ...] = ()
+    inputs: tuple[tuple[Shape, str], ...] = ()
     """Shape and dtype of each gradient that it receives."""
     sequence: int | None = None
     """None for AccumulateGrad, whose number is the largest there is."""
@@ -252,11 +257,11 @@ class Backward(Event, frozen=True, tag="backward"):
     """The engine was called: its seed stands at the roots. This is a step."""
 
     id: int
-    roots: tuple[int, ...] = ()
+    roots: Ids = ()
     """Node ids. A root that is itself a leaf has its AccumulateGrad here."""
-    root_inputs: tuple[int, ...] = ()
+    root_inputs: Ids = ()
     """Which input (output_nr) of each root receives the seed."""
-    tensors: tuple[int, ...] = ()
+    tensors: Ids = ()
     """The root tensors."""
     seeds: tuple[Data | None, ...] = ()
     implicit: tuple[bool, ...] = ()
@@ -264,9 +269,9 @@ class Backward(Event, frozen=True, tag="backward"):
     call: Literal["backward", "grad"] = "backward"
     retain_graph: bool = False
     create_graph: bool = False
-    inputs: tuple[int, ...] | None = None
+    inputs: Ids | None = None
     """Tensors of `inputs=`; None: all leaves."""
-    planned: tuple[int, ...] = ()
+    planned: Ids = ()
     """Nodes in the order the engine will follow, worked out beforehand."""
     parent: int | None = None
     """The pass inside which this one began..."""
@@ -339,7 +344,7 @@ class Freed(Event, frozen=True, tag="freed"):
 class Gone(Event, frozen=True, tag="gone"):
     """These nodes exist no more: nothing in the program holds their graph."""
 
-    nodes: tuple[int, ...]
+    nodes: Ids
 
 
 class BackwardEnded(Event, frozen=True, tag="backward_ended"):

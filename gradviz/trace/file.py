@@ -21,7 +21,7 @@ def open_trace(path: str | os.PathLike[str]) -> Trace:
         TraceError: the file is missing, is no recording, was made by a newer major version, or not even its first
             frame is whole. Nothing else is raised for any content.
     """
-    trace, decoder = Trace(), Decoder()
+    trace, decoder = Trace(), Decoder(bounded=True)
     try:
         with Path(path).open("rb") as file:
             while decoder.damage is None and (chunk := file.read(_CHUNK)):
@@ -42,6 +42,8 @@ def damage_of(trace: Trace, decoder: Decoder) -> str | None:
     """Why a recording that was read to its end is not whole, as a sentence; None where it is."""
     if decoder.damage:
         return decoder.damage
+    if trace.unfinished:
+        return "The recording stops in the middle of an operation."
     if decoder.torn:
         return f"The recording stops in the middle of frame {decoder.frames + 1}."
     return None if trace.complete else "The recording stops before its program ended."

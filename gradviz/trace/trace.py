@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from gradviz.trace.codec import AnyItem, TraceError, check_header
+from gradviz.trace.check import Checker
+from gradviz.trace.codec import AnyItem, check_header
 from gradviz.trace.events import (
     Backward,
     BackwardEnded,
@@ -101,7 +102,7 @@ class Trace:
     display: ClassVar[Callable[[Trace], dict[str, str]] | None] = None
     """How a notebook shows a recording: media type -> content. Set from above, since nothing here draws."""
 
-    def __init__(self, events: Iterable[AnyItem] = ()) -> None:
+    def __init__(self, events: Iterable[AnyItem] = ()) -> None:  # noqa: PLR0915 the tables, one a line
         self.events: list[AnyItem] = []
         self.header = Header()
         self.damage: str | None = None
@@ -150,6 +151,10 @@ class Trace:
         self._storage_users: dict[int, int] = defaultdict(int)
         self._line: tuple[int, tuple[int, int] | None] | None = None
         self._last_ended: Ended | None = None
+        self._checker = Checker()
+        self._waiting: list[AnyItem] = []
+        self._awaited = -1
+        """The last node that an event in `_waiting` names."""
         self.extend(events)
 
     # ---- growing
@@ -157,11 +162,34 @@ class Trace:
     def append(self, event: AnyItem) -> None:
         """Add one event. The first of a recording must be its header.
 
+        What names nodes that are only born by the events after it is taken together with them, so that no step is
+        ever seen half told.
+
         Raises:
-            TraceError: the first event is no header, or one of a newer major format.
+            TraceError: the first event is no header, or one of a newer major format; or the event contradicts those
+                before it, and then it is not added.
         """
         if not self.events:
             self.header = check_header(event)
+        self._checker.check(event)
+        kind = type(event)
+        if kind is Op or kind is Node:
+            self._awaited = max(self._awaited, _last_node(event))
+        if self._awaited >= self._checker.nodes:
+            self._waiting.append(event)
+        elif self._waiting:
+            waiting, self._waiting = [*self._waiting, event], []
+            for one in waiting:
+                self._take(one)
+        else:
+            self._take(event)
+
+    @property
+    def unfinished(self) -> bool:
+        """The recording stops in the middle of what belongs together, which is not shown."""
+        return bool(self._waiting)
+
+    def _take(self, event: AnyItem) -> None:
         index = len(self.events)
         self.events.append(event)
         if self._begins_step(event):
@@ -344,11 +372,11 @@ class Trace:
             self.named_leaves.pop(event.grad_tensor, None)
 
     def _take_op(self, event: Op, index: int, step: int) -> None:
-        self._place(self.ops, event, event.id, "operations")
+        self.ops.append(event)
         self.op_step.append(step)
 
     def _take_node(self, event: Node, index: int, step: int) -> None:
-        self._place(self.nodes, event, event.id, "nodes")
+        self.nodes.append(event)
         self.node_step.append(step)
         kept = tuple({s.storage: (s.storage, s.bytes) for s in event.saved if s.storage is not None}.values())
         if kept:
@@ -363,7 +391,7 @@ class Trace:
             self._held.add_to_last(-size if not self._storage_users[storage] else 0)
 
     def _take_backward(self, event: Backward, index: int, step: int) -> None:
-        self._place(self.passes, event, event.id, "passes")
+        self.passes.append(event)
         self.pass_step.append(step)
 
     def _take_backward_ended(self, event: BackwardEnded, index: int, step: int) -> None:
@@ -374,27 +402,24 @@ class Trace:
         self.started_step.append(step)
 
     def _take_ran(self, event: NodeRan, index: int, step: int) -> None:
-        self._known(event.node)
         self.run_node.append(event.node)
         self.run_pass.append(event.within)
         self.run_step.append(step)
         self.run_index.append(index)
 
     def _take_freed(self, event: Freed, index: int, step: int) -> None:
-        self._known(event.node)
         self.freed_node.append(event.node)
         self.freed_step.append(step)
         self._release(event.node)
 
     def _take_gone(self, event: Gone, index: int, step: int) -> None:
         for node in event.nodes:
-            self._known(node)
             self.gone_node.append(node)
             self.gone_step.append(step)
             self._release(node)
 
     def _take_fault(self, event: Fault, index: int, step: int) -> None:
-        self._place(self.faults, event, event.id, "faults")
+        self.faults.append(event)
         self.fault_step.append(step)
 
     def _take_warn(self, event: Warn, index: int, step: int) -> None:
@@ -410,16 +435,6 @@ class Trace:
 
     def _take_rule(self, event: Rule, index: int, step: int) -> None:
         self.rules[event.name] = event
-
-    def _known(self, node: int) -> None:
-        if not 0 <= node < len(self.nodes):
-            raise TraceError(f"The recording contradicts itself: it runs node {node}, which was never born.")
-
-    @staticmethod
-    def _place(table: list[Any], event: object, ident: int, what: str) -> None:
-        if ident != len(table):
-            raise TraceError(f"The recording contradicts itself: its {what} are not numbered in order.")
-        table.append(event)
 
 
 _STEP_KINDS: tuple[tuple[type, StepKind], ...] = (
@@ -450,6 +465,13 @@ _TAKERS: dict[type, Any] = {
     File: Trace._take_file,
     Rule: Trace._take_rule,
 }
+
+
+def _last_node(event: Any) -> int:
+    """The highest node that an operation has left behind, or that a node has an edge to; -1 where there is none."""
+    if isinstance(event, Op):
+        return max(event.nodes, default=-1)
+    return max((target for target, _ in event.edges if target is not None), default=-1)
 
 
 def _belongs_to_next(event: AnyItem) -> bool:

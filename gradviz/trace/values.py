@@ -93,7 +93,7 @@ def _dense(data: Data) -> Array:
         raise NotCaptured(f"value of layout {data.layout} cannot be read")
     indices, values = (to_numpy(part) for part in data.parts)
     count = int(np.prod(data.shape, dtype=np.float64))
-    if count > 1 << 26:
+    if count > 1 << 24:
         raise NotCaptured(f"a sparse value of shape {data.shape} is too large to be written out")
     try:
         dense = np.zeros(data.shape, values.dtype)

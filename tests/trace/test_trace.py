@@ -157,7 +157,7 @@ def test_a_gone_graph_is_gone() -> None:
 
 def test_a_contradiction_is_named() -> None:
     with pytest.raises(TraceError, match="never born"):
-        Trace([Header(), NodeRan(0, 3)])
+        Trace([Header(), Backward(0), NodeRan(0, 3)])
 
 
 class Replay:
