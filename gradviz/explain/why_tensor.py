@@ -23,7 +23,7 @@ def requires(story: Story, tensor: int) -> None:
         _flag_on(story, tensor, name)
         return
     chain, leaf = _chain(trace, told.node)
-    if leaf is None:
+    if leaf is None or not chain:
         story.say("requires.unknown", node=node_label(trace, told.node))
         return
     names = [name, *(short_node(trace.nodes[n].name) for n in chain), tensor_label(trace, leaf)]
@@ -39,6 +39,8 @@ def _flag_on(story: Story, tensor: int, name: str) -> None:
     flags = [(s, e) for s, i in zip(history.steps, history.indexes, strict=True)
              if isinstance(e := trace.events[i], Tensor) and s <= story.step]  # fmt: skip
     if not flags or flags[0][1].requires_grad or flags[0][1].op is None:
+        return
+    if flags[0][1].op >= len(trace.ops):
         return
     op = trace.ops[flags[0][1].op]
     on = next((s for s, e in flags if e.requires_grad), None)

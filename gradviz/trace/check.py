@@ -136,7 +136,7 @@ class Checker:
         _shape(event.shape)
         _names(event.dtype, event.device, event.layout, event.cls)
         self._node(event.node)
-        self._op(event.op)
+        _ident(event.op or 0)
         _ident(event.output_nr)
         if event.base is not None:
             _ident(event.base)
@@ -182,7 +182,7 @@ class Checker:
             _number(saved.version or 0)
             _number(saved.storage or 0)
             _shape(saved.shape or ())
-        self._op(event.op)
+        _ident(event.op or 0)  # it may be told after its nodes
         self._node(event.parent)
         self._pass(event.within)
         _ident(event.leaf or 0)

@@ -26,7 +26,7 @@ FRAME_EVENTS = 8192
 their size have fewer than half."""
 FILE_BYTES, FILE_BYTES_EACH = 1 << 30, 256
 """What is read from a file may come to this many bytes, and this many more for each byte of the file..."""
-FILE_EVENTS, FILE_EVENTS_EACH = 100_000, 1
+FILE_EVENTS, FILE_EVENTS_EACH = 60_000, 1
 """...and to this many events: beyond, a small file would take all memory. A recorder's frames stay far below."""
 
 _MAGIC = b"\x28\xb5\x2f\xfd"

@@ -7,7 +7,7 @@ import pytest
 
 from gradviz.player.query import Corpus, QueryError, Term, find, parse
 from gradviz.trace import Trace
-from gradviz.trace.events import Grad, Header, Node, NodeRan, Op, Saved, Tensor, Value
+from gradviz.trace.events import Backward, Grad, Header, Node, NodeRan, Op, Saved, Tensor, Value
 from tests.scene.one_layer import data, recording
 
 
@@ -115,6 +115,7 @@ def broken() -> Trace:
             Op(0, "mul", outputs=(0,), nodes=(0,)),
             Value(0, nan),
             Op(1, "zeros", outputs=(1,), untracked="no_grad"),
+            Backward(0, roots=(0,)),
             NodeRan(0, 0, (data([np.inf, 1.0]),), (None,)),
             Grad(0, "retain", None, None, nan),
         ]
