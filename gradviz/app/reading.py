@@ -49,14 +49,16 @@ class FileReader(QObject):
         """
         self.stop()
         file = Path(path).open("rb")  # noqa: SIM115 (read from in slices, closed by `stop`)
-        trace, decoder, tape = Trace(), Decoder(), []
+        trace, decoder, tape = Trace(), Decoder(bounded=True), []
         try:
             while not trace.events and decoder.damage is None and (piece := file.read(PIECE)):
                 tape.append(piece)
                 trace.extend(decoder.feed(piece))
         except TraceError as error:
-            file.close()
-            raise TraceError(f"{error} ({path})") from None
+            if not trace.events:
+                file.close()
+                raise TraceError(f"{error} ({path})") from None
+            decoder.damage = str(error)  # what comes before it is shown
         if not trace.events:
             file.close()
             raise TraceError(f"{why_empty(path, decoder)} ({path})")

@@ -17,7 +17,9 @@ from gradviz.app.port import WindowPort
 from gradviz.app.store import Store
 from gradviz.app.window import Window
 from gradviz.settings import Settings
-from gradviz.trace import open_trace
+from gradviz.trace import open_trace, write_trace
+from gradviz.trace.events import Ended, Header, Op
+from tests.trace.damage import sweep
 
 Opened = Callable[..., Window]
 Recorded = Callable[[str], Path]
@@ -166,3 +168,31 @@ def test_shapes_are_kept(open_on: Opened, recorded: Recorded) -> None:
     window.close()
     again = open_on(recorded("one_layer"))  # narrower at first: the screen of the tests is small
     assert again.desk.sides.sizes()[0] > before + 30
+
+
+def test_damaged_and_hostile_files_leave_the_window_alive(shown: Window, tmp_path: Path, qtbot: QtBot) -> None:
+    path, told = tmp_path / "damaged.gradviz", 0
+    for name, data in sweep(17, 3):
+        path.write_bytes(data)
+        began = shown.session.view.revision
+        shown.desk.port.open(str(path))
+        opened = shown.session.view.revision != began
+        qtbot.waitUntil(lambda: shown.session.view.busy is None, timeout=10_000)
+        damage = shown.session.trace.damage
+        if not opened or damage:
+            told += 1
+            assert shown.desk.banner.isVisible() and shown.desk.banner.label.text(), name
+        for action in ("step.last", "step.previous", "step.first", "step.next"):
+            shown.trigger(action)
+    assert told > 8
+
+
+def test_a_contradiction_in_the_first_bytes_still_shows_what_is_before_it(
+    shown: Window, tmp_path: Path, qtbot: QtBot
+) -> None:
+    path = tmp_path / "odd.gradviz"
+    write_trace(path, [Header(), Op(0, "ones", outputs=(0,)), Op(7, "ones", outputs=(1,)), Ended(0)])
+    shown.desk.port.open(str(path))
+    qtbot.waitUntil(lambda: shown.session.view.busy is None and shown.session.view.steps == 1, timeout=10_000)
+    assert "numbered in order" in (shown.session.trace.damage or "")
+    assert "numbered in order" in shown.desk.banner.label.text()
