@@ -30,6 +30,7 @@ from gradviz.trace.events import (
     NodeStarted,
     Op,
     Rule,
+    Saved,
     Scope,
     Span,
     Tensor,
@@ -132,61 +133,62 @@ class Checker:
         _span(event.span)
 
     def _take_tensor(self, event: Tensor) -> None:
-        _ident(event.id)
         _shape(event.shape)
-        _names(event.dtype, event.device, event.layout, event.cls)
-        self._node(event.node)
-        _ident(event.op or 0)
-        _ident(event.output_nr)
+        if len(event.dtype) + len(event.device) + len(event.layout) + len(event.cls) > NAME:
+            _names(event.dtype, event.device, event.layout, event.cls)
+        if event.node is not None:
+            self._node(event.node)
+        _idents((event.id, event.op or 0, event.output_nr))
         if event.base is not None:
             _ident(event.base)
             if event.base == event.id:
                 raise _wrong(f"tensor {event.id} is a view of itself")
-        _number(event.storage + 1)
-        _number(event.version or 0)
+        if event.storage >= NUMBERS or event.storage < -1 or event.version:
+            _numbers((event.storage + 1, event.version or 0))
 
     def _take_op(self, event: Op) -> None:
         if event.id != self._ops:
             raise _order("operations")
-        _idents(event.inputs)
-        _idents(event.outputs)
-        _idents(event.writes)
+        _idents(event.inputs + event.outputs + event.writes)
         if event.nodes and not 0 <= min(event.nodes) <= max(event.nodes) < self.nodes + AHEAD:
             raise _wrong(f"operation {event.id} names nodes that were never born")
         if len(event.name) + len(event.func) > NAME:
             _names(event.name, event.func)
-        _span(event.span)
+        if event.span is not None:
+            _span(event.span)
         if event.scope is not None and event.scope not in self._scopes:
             raise _wrong(f"operation {event.id} stands in a scope that was never entered")
-        self._op(event.parent)
-        self._pass(event.within)
-        self._node(event.within_node)
-        _ident(event.thread)
+        if event.parent is not None:
+            self._op(event.parent)
+        if event.within is not None or event.within_node is not None:
+            self._pass(event.within)
+            self._node(event.within_node)
+        if event.thread:
+            _ident(event.thread)
         self._ops += 1
 
     def _take_node(self, event: Node) -> None:
         if event.id != self.nodes:
             raise _order("nodes")
-        _names(event.name, event.custom or "")
+        if len(event.name) > NAME or event.custom:
+            _names(event.name, event.custom or "")
         for target, number in event.edges:
             if target is not None and (target == event.id or not 0 <= target < self.nodes + AHEAD):
                 raise _wrong(f"an edge of node {event.id} goes to a node that cannot be")
-            _ident(number)
+            if number:
+                _ident(number)
         for shape, dtype in event.inputs:
             _shape(shape)
-            _names(dtype)
-        for saved in event.saved:
-            _names(saved.name, saved.dtype or "")
-            _ident(saved.tensor or 0)
-            _number(saved.bytes)
-            _number(saved.version or 0)
-            _number(saved.storage or 0)
-            _shape(saved.shape or ())
-        _ident(event.op or 0)  # it may be told after its nodes
-        self._node(event.parent)
-        self._pass(event.within)
-        _ident(event.leaf or 0)
-        _span(event.span)
+            if len(dtype) > NAME:
+                _names(dtype)
+        if event.saved:
+            _saved(event.saved)
+        _idents((event.op or 0, event.leaf or 0))  # the operation may be told after its nodes
+        if event.parent is not None or event.within is not None:
+            self._node(event.parent)
+            self._pass(event.within)
+        if event.span is not None:
+            _span(event.span)
         self.nodes += 1
 
     def _take_rule(self, event: Rule) -> None:
@@ -220,21 +222,25 @@ class Checker:
         if event.gin_before or event.gout_before:
             _datas(event.gin_before or ())
             _datas(event.gout_before or ())
-        _ident(event.thread)
+        if event.thread:
+            _ident(event.thread)
 
     def _take_grad(self, event: Grad) -> None:
-        _ident(event.tensor)
-        _names(event.cause)
+        _idents((event.tensor, event.grad_tensor or 0))
+        if len(event.cause) > NAME:
+            _names(event.cause)
         _datas((event.before, event.added, event.after))
-        self._pass(event.within)
-        self._node(event.node)
-        _ident(event.grad_tensor or 0)
-        _span(event.span)
+        if event.within is not None or event.node is not None:
+            self._pass(event.within)
+            self._node(event.node)
+        if event.span is not None:
+            _span(event.span)
 
     def _take_value(self, event: Value) -> None:
         _ident(event.tensor)
-        _data(event.data)
-        _number(event.version or 0)
+        _datas((event.data,))
+        if event.version:
+            _number(event.version)
 
     def _take_freed(self, event: Freed) -> None:
         self._node(event.node)
@@ -322,23 +328,31 @@ def _shape(shape: tuple[int, ...]) -> None:
         raise _wrong("a tensor is larger than any memory")
 
 
-def _data(data: Data) -> None:
-    _shape(data.shape)
-    if data.nan or data.inf:
-        _number(data.nan)
-        _number(data.inf)
-    if data.thumb_shape is not None:
-        _shape(data.thumb_shape)
-    for part in data.parts:
-        if part.parts:
-            raise _wrong("a part of a value has parts")
-        _data(part)
+def _saved(saved_ones: tuple[Saved, ...]) -> None:
+    for saved in saved_ones:
+        if len(saved.name) + len(saved.dtype or "") > NAME:
+            _names(saved.name, saved.dtype or "")
+        if saved.tensor is not None:
+            _ident(saved.tensor)
+        if saved.bytes or saved.version or saved.storage:
+            _numbers((saved.bytes, saved.version or 0, saved.storage or 0))
+        if saved.shape:
+            _shape(saved.shape)
 
 
 def _datas(found: Datas) -> None:
     for data in found:
-        if data is not None:
-            _data(data)
+        if data is None:
+            continue
+        _shape(data.shape)
+        if data.nan or data.inf:
+            _numbers((data.nan, data.inf))
+        if data.thumb_shape is not None:
+            _shape(data.thumb_shape)
+        if data.parts:
+            if any(part.parts for part in data.parts):
+                raise _wrong("a part of a value has parts")
+            _datas(data.parts)
 
 
 _CHECKS: dict[type, Callable[[Any, Any], None]] = {

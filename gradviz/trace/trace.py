@@ -190,14 +190,16 @@ class Trace:
         return bool(self._waiting)
 
     def _take(self, event: AnyItem) -> None:
-        index = len(self.events)
+        index, kind = len(self.events), type(event)
         self.events.append(event)
-        if self._begins_step(event):
+        if kind in _BEGINNERS and self._begins_step(event):
             self._step_index.append(index)
             self._held.append(self._held.last)
-        step = self.steps + 1 if _belongs_to_next(event) else self.steps
+        step = len(self._step_index) - 1
+        if kind in _FORERUNNERS and (kind is not Scope or event.enter):  # type: ignore[union-attr]
+            step += 1
         self._event_step.append(step)
-        take = _TAKERS.get(type(event))
+        take = _TAKERS.get(kind)
         if take is not None:
             take(self, event, index, step)
 
@@ -207,6 +209,7 @@ class Trace:
             self.append(event)
 
     def _begins_step(self, event: AnyItem) -> bool:
+        begins = True
         if isinstance(event, Op):
             begins = bool(event.outputs or event.writes) and not event.quiet and not event.error
         elif isinstance(event, Grad):
@@ -216,8 +219,6 @@ class Trace:
             begins = line != self._line
             self._line = line
             return begins
-        else:
-            begins = isinstance(event, Backward | NodeRan | Fault)
         if begins:
             self._line = None
         return begins
@@ -443,6 +444,10 @@ _STEP_KINDS: tuple[tuple[type, StepKind], ...] = (
     (Grad, "grad"),
     (Fault, "fault"),
 )
+_BEGINNERS = frozenset((Op, Grad, Backward, NodeRan, Fault))
+"""Only these can begin a step."""
+_FORERUNNERS = frozenset((Cell, NodeStarted, Scope))
+"""These belong to the step after them, a scope where it is entered."""
 _TAKERS: dict[type, Any] = {
     Ended: Trace._take_ended,
     Cell: Trace._take_cell,
@@ -469,10 +474,10 @@ _TAKERS: dict[type, Any] = {
 
 def _last_node(event: Any) -> int:
     """The highest node that an operation has left behind, or that a node has an edge to; -1 where there is none."""
-    if isinstance(event, Op):
-        return max(event.nodes, default=-1)
-    return max((target for target, _ in event.edges if target is not None), default=-1)
-
-
-def _belongs_to_next(event: AnyItem) -> bool:
-    return isinstance(event, Cell | NodeStarted) or (isinstance(event, Scope) and event.enter)
+    if type(event) is Op:
+        return max(event.nodes) if event.nodes else -1
+    last = -1
+    for target, _ in event.edges:
+        if target is not None and target > last:
+            last = target
+    return last

@@ -76,7 +76,7 @@ def check(count: int, seed: int, path: Path) -> None:
 
 
 def test_what_is_left_of_damaged_files_can_be_walked(tmp_path: Path) -> None:
-    check(60, 5, tmp_path / "damaged.gradviz")
+    check(40, 5, tmp_path / "damaged.gradviz")
 
 
 @pytest.mark.slow
