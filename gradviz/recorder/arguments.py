@@ -25,24 +25,25 @@ def gather(value: Any, found: list[Any], depth: int) -> None:
                 gather(item, found, depth + 1)
 
 
-_PLAIN = (
-    bool,
-    int,
-    float,
-    complex,
-    str,
-    torch.dtype,
-    torch.device,
-    torch.layout,
-    torch.memory_format,
-    type(None),
-    slice,
+SIMPLE = frozenset(
+    (bool, int, float, complex, str, torch.dtype, torch.device, torch.layout, torch.memory_format, type(None), slice)
 )
+"""Types of arguments that hold no tensor and are written as Python writes them."""
+_PLAIN = tuple(SIMPLE)
+_SHORT = frozenset((bool, float, type(None)))
+PLAIN = frozenset((Tensor, torch.nn.Parameter))
+"""Types of tensor that no code of the program's stands behind."""
 
 
 def arguments(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """Name ("" for a positional one) and text of each argument that is no tensor."""
-    found = [("", _text(arg)) for arg in args if not _has_tensor(arg)]
+    found = []
+    for arg in args:
+        kind = type(arg)
+        if kind in _SHORT:
+            found.append(("", repr(arg)))
+        elif kind not in PLAIN and not _has_tensor(arg):
+            found.append(("", _text(arg)))
     if kwargs:
         found += [(name, _text(value)) for name, value in kwargs.items() if not _has_tensor(value)]
     return tuple(found)

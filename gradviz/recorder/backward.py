@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
+from weakref import ref
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -11,84 +12,16 @@ from torch.overrides import TorchFunctionMode
 from gradviz.recorder.compiled import Compiled, is_compiled
 from gradviz.recorder.core import Core, Off, mode_stack, pop_mode, push_mode, task_id, tracing
 from gradviz.recorder.guard import guarded
-from gradviz.recorder.nodes import Tag
+from gradviz.recorder.hooks import After, Before, take_off, to_front
+from gradviz.recorder.nodes import KEY, Tag
 from gradviz.recorder.plan import plan
-from gradviz.recorder.snapshot import fit
+from gradviz.recorder.running import Arrived, Begun, Datas, Pass
+from gradviz.recorder.snapshot import differs, fit, total
 from gradviz.recorder.source import Site
 from gradviz.recorder.tensors import Entry
 from gradviz.recorder.warns import badness
 from gradviz.trace.events import Backward as BackwardEvent
-from gradviz.trace.events import BackwardEnded, Data, Event, Freed, Grad, NodeRan, NodeStarted, Value
-
-_Datas = tuple[Data | None, ...]
-
-
-class Pass:
-    """One call of the engine while it runs. Holds tags and ids, no node and no gradient."""
-
-    __slots__ = (
-        "arrived",
-        "begun",
-        "compiled",
-        "create",
-        "done",
-        "handles",
-        "held",
-        "id",
-        "keep",
-        "last",
-        "order",
-        "site",
-        "tags",
-        "task",
-        "wanted",
-    )
-
-    def __init__(self, ident: int, keep: bool, create: bool, site: Site | None) -> None:
-        self.id = ident
-        self.keep = keep
-        self.create = create
-        self.site = site
-        self.task: int | None = None
-        self.tags: dict[int, Tag] = {}
-        self.order: list[int] = []
-        self.done: set[int] = set()
-        self.begun: dict[int, _Begun] = {}
-        self.last: Tag | None = None
-        self.handles: list[Any] = []
-        self.compiled: set[int] = set()
-        self.held: list[Any] = []
-        """AccumulateGrad nodes of roots that are leaves: nothing else keeps the very node that was looked at."""
-        self.arrived: dict[tuple[int, int], list[Data | None]] = {}
-        self.wanted: list[tuple[Entry | None, tuple[int, ...]]] = []
-
-    @property
-    def failing(self) -> Tag | None:
-        """The node that began and is not done, else the next of the plan."""
-        if self.begun:
-            return self.tags.get(next(reversed(self.begun)))
-        return next((self.tags[n] for n in self.order if n not in self.done), None)
-
-
-class _Begun:
-    __slots__ = ("before", "event", "gin", "gin_before", "gout_before", "handle", "mid", "retained")
-
-    def __init__(self, gin: _Datas, event: NodeStarted) -> None:
-        self.gin = gin
-        self.event = event
-        self.gin_before: _Datas | None = None
-        self.gout_before: _Datas | None = None
-        self.before: Data | None = None
-        self.mid: list[Data | None] | None = None
-        self.handle: Any = None
-        self.retained: list[Grad] = []
-
-
-def _to_front(hooks: dict[int, Any], ident: int) -> None:
-    """Have a hook called before all others: PyTorch goes by the order in which they came into the dictionary, which
-    `OrderedDict.move_to_end` does not change."""
-    for other in [key for key in hooks if key != ident]:
-        hooks[other] = hooks.pop(other)
+from gradviz.trace.events import BackwardEnded, Data, Event, Freed, Grad, NodeRan, Value
 
 
 class Engine:
@@ -112,7 +45,6 @@ class Passes:
     def __init__(self, core: Core, mode: TorchFunctionMode) -> None:
         self.core = core
         self._mode = mode
-        self._open: list[Pass] = []
         self.compiled: Compiled
 
     def seeds_made(self, real: Any, outputs: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
@@ -202,7 +134,7 @@ class Passes:
         wanted = self._wanted(run, inputs, batch) if inputs else None
         accumulate = bool(kwargs.get("accumulate_grad", args[6] if len(args) > 6 else True))
         run.order = plan(run.tags, nodes, wanted, runs_wanted=accumulate)
-        seeds = tuple([core.snapshots.gradient(g) for g in grads or ()])
+        seeds = tuple([None if g is None else core.snapshots.gradient(g) for g in grads or ()])
         implicit, core.local.implicit = core.local.implicit, None
         journal = core.journal
         journal.write_all(batch)
@@ -226,11 +158,12 @@ class Passes:
             )
         )
         core.passes.append((None, "") if site is None else (site.span, site.text))
-        for node, number, seed in zip(nodes, numbers, seeds, strict=False):
-            run.arrived.setdefault((node, number), []).append(seed)
+        for node, number, grad, seed in zip(nodes, numbers, grads or (), seeds, strict=False):
+            came = None if grad is None or seed is None else Arrived(ref(grad), None, seed)
+            run.arrived.setdefault((node, number), []).append(came)
         run.held = [node for node, ident in zip(roots, nodes, strict=True) if run.tags[ident].leaf is not None]
         self._hook(run, reached)
-        self._open.append(run)
+        core.open.append(run)
         return run
 
     def _roots(self, outputs: Any, batch: list[Event]) -> tuple[list[Any], tuple[int, ...], list[int]]:
@@ -256,18 +189,18 @@ class Passes:
     def _reach(self, run: Pass, roots: list[Any]) -> dict[int, Any]:
         """All nodes that the roots reach, by id; their tags go to `run`."""
         reached: dict[int, Any] = {}
-        tag_of = self.core.nodes.tag
+        tags = run.tags
         stack = list(roots)
         while stack:
             node = stack.pop()
-            tag = tag_of(node)
-            if tag is None or tag.id in reached:
-                continue
-            reached[tag.id] = node
-            run.tags[tag.id] = tag
-            for below, _ in node.next_functions:
-                if below is not None:
-                    stack.append(below)
+            tag = node.metadata[KEY]
+            ident = tag.id
+            if ident not in reached:
+                reached[ident] = node
+                tags[ident] = tag
+                for below, _ in node.next_functions:
+                    if below is not None:
+                        stack.append(below)
         return reached
 
     def _wanted(self, run: Pass, inputs: Any, batch: list[Event]) -> set[int]:
@@ -290,33 +223,30 @@ class Passes:
         return wanted
 
     def _hook(self, run: Pass, reached: dict[int, Any]) -> None:
-        handles = run.handles
+        """Two hooks on a node that holds or runs something of the program's, one on any other: what arrived there is
+        handed to that one as well."""
+        handles, tags = run.handles, run.tags
+        pre, post = self._pre, self._post
+        run.raw = self._raw
         try:
             for ident in run.order:
-                node, tag = reached[ident], run.tags[ident]
-                if is_compiled(node):
+                node, tag = reached[ident], tags[ident]
+                if tag.custom and is_compiled(node):
                     run.compiled.add(ident)
-                handles.append(node.register_prehook(partial(self._pre, run, tag)))
-                last = node.register_hook(partial(self._post, run, tag))
-                handles.append(last)
-                hooks = last.hooks_dict_ref()
-                if hooks is not None and len(hooks) > 1:  # the program's own hooks may change what the node returned
-                    first = node.register_hook(partial(self._returned, run, tag))
-                    _to_front(hooks, first.id)
-                    handles.append(first)
+                if tag.python or run.create or tag.leaf is not None or tag.retained:
+                    handles.append(node.register_prehook(Before(pre, run, tag)))
+                handles.append(node.register_hook(After(post, run, tag)))
         except Exception:
-            for handle in handles:
-                handle.remove()
+            take_off(run, handles)
             raise
 
     def _end(self, run: Pass, error: BaseException | None, result: Any, frame: Any) -> None:
         core = self.core
         try:
-            for handle in run.handles:
-                handle.remove()
+            take_off(run, run.handles)
             run.handles, run.held = [], []
-            if run in self._open:
-                self._open.remove(run)
+            if run in core.open:
+                core.open.remove(run)
             with Off(), core.journal.lock:
                 if error is not None:
                     self._failed(run, error)
@@ -345,17 +275,19 @@ class Passes:
             if begun.mid:  # a hook raised after the gradient had been added
                 self._added(run, run.tags[ident], begun)
 
-    def _added(self, run: Pass, tag: Tag, begun: _Begun) -> None:
+    def _added(self, run: Pass, tag: Tag, begun: Begun) -> None:
         leaf = tag.leaf
         tensor = leaf.ref() if leaf is not None else None
-        if leaf is None or tensor is None or not begun.mid:
+        if leaf is None or tensor is None or not begun.mid or not begun.gin:
             return
         after, final = begun.mid[0], None if tensor.grad is None else self.core.snapshots.gradient(tensor.grad)
         leaf.grad, leaf.grad_known = final, True
         trailing = self.core.journal.trailing
-        trailing(Grad(leaf.id, "accumulate", begun.before, begun.gin[0], after, run.id, tag.id))
-        if final != after:
-            trailing(Grad(leaf.id, "hook", after, None, final, run.id, tag.id))
+        first, added, last = fit((begun.before, begun.gin[0], after))
+        trailing(Grad(leaf.id, "accumulate", first, added, last, run.id, tag.id))
+        if _any_differs((after,), (final,)):
+            first, last = fit((after, final))
+            trailing(Grad(leaf.id, "hook", first, None, last, run.id, tag.id))
 
     def _results(self, run: Pass, result: Any, frame: Any) -> None:
         """Tell of the tensors that `grad` gives back."""
@@ -375,24 +307,17 @@ class Passes:
 
     # ---- one node
 
-    def _mine(self, run: Pass, tag: Tag, task: int) -> bool:
+    def _mine(self, run: Pass, tag: Tag) -> bool:
         """Whether a hook of this pass was called for it: another may run the same graph while this one's are on."""
-        known = self.core.tasks.get(task)
-        if known is None:
-            known = next((p for p in reversed(self._open) if p.task is None and tag.id in p.tags), None)
-            if known is None:
-                return False
-            known.task = task
-            self.core.tasks[task] = known
-        return known is run
+        task = task_id()
+        return run.task == task or self.core.run_of(task, tag) is run
 
     def _pre(self, run: Pass, tag: Tag, grads: Any) -> None:
         core = self.core
         if not core.active:
             return
         try:
-            task = task_id()
-            if run.task != task and not self._mine(run, tag, task):
+            if not self._mine(run, tag):
                 return
             with Off(), core.journal.lock:
                 self._started(run, tag, grads)
@@ -403,26 +328,61 @@ class Passes:
 
     def _started(self, run: Pass, tag: Tag, grads: Any) -> None:
         core = self.core
-        gradient = core.snapshots.gradient
-        gin = fit(tuple([None if g is None else gradient(g) for g in grads]))
         if run.create:
             self._born(run, run.last, grads)
-        begun = run.begun[tag.id] = _Begun(gin, NodeStarted(run.id, tag.id, gin))
-        begun.gin_before = self._before_hooks(run, tag, gin)
+        begun = run.enter(tag, core.journal.begun)
         leaf = tag.leaf
-        if leaf is not None:
-            tensor = leaf.ref()
-            if tensor is not None:
-                grad = tensor.grad
-                begun.before = None if grad is None else core.snapshots.gradient(grad)
-                leaf.grad, leaf.grad_known = begun.before, True
-                if tensor._post_accumulate_grad_hooks:
-                    self._watch(begun, tensor)
+        tensor = None if leaf is None else leaf.ref()
+        hooked = tensor is not None and bool(tensor._backward_hooks)
+        begun.gin, begun.gin_before = self._received(run, tag, grads, hooked=hooked)
+        if leaf is not None and tensor is not None:
+            grad = tensor.grad
+            begun.before = None if grad is None else core.snapshots.gradient(grad)
+            leaf.grad, leaf.grad_known = begun.before, True
+            if tensor._post_accumulate_grad_hooks:
+                self._watch(begun, tensor)
         if tag.retained:
-            self._retained(run, tag, begun)
-        core.journal.begun.append(begun.event)
+            self._retained(run, tag, begun, begun.gin)
 
-    def _watch(self, begun: _Begun, tensor: Any) -> None:
+    def _received(
+        self, run: Pass, tag: Tag, grads: Sequence[Any], *, hooked: bool = False
+    ) -> tuple[Datas, Datas | None]:
+        """What a node was given, and what had arrived there, where a hook of the program's changed it in between."""
+        snapshots, arrived = self.core.snapshots, run.arrived
+        hooked = hooked or tag.hooked
+        now: list[Data | None] = []
+        before: list[Data | None] = []
+        changed = False
+        for number, grad in enumerate(grads):
+            came = arrived.pop((tag.id, number), None)
+            if grad is None:
+                now.append(None)
+                before.append(None)
+                continue
+            one = came[0] if came is not None and len(came) == 1 else None
+            if (
+                one is not None
+                and not hooked
+                and one.ref() is grad
+                and one.version is not None
+                and one.version == grad._version
+            ):
+                data = one.data
+                if data.raw is not None:
+                    snapshots.fresh += len(data.raw)  # one more event that holds it
+            else:
+                data = snapshots.gradient(grad)
+                was = one.data if one is not None else total(came) if came and hooked else None
+                if was is not None and differs(was, data):
+                    changed = True
+                    now.append(data)
+                    before.append(was)
+                    continue
+            now.append(data)
+            before.append(data)
+        return tuple(now), tuple(before) if changed else None
+
+    def _watch(self, begun: Begun, tensor: Any) -> None:
         """The program's post-accumulate hooks may change `.grad`: look at it before the first of them."""
         core = self.core
         begun.mid = []
@@ -435,30 +395,17 @@ class Passes:
                 core.fail("a gradient before its hooks", error)
 
         begun.handle = tensor.register_post_accumulate_grad_hook(look)
-        _to_front(tensor._post_accumulate_grad_hooks, begun.handle.id)
+        to_front(tensor._post_accumulate_grad_hooks, begun.handle.id)
 
-    def _before_hooks(self, run: Pass, tag: Tag, gin: _Datas) -> _Datas | None:
-        """What arrived, where a hook changed it. With one contribution that is the contribution itself."""
-        arrived: list[Data | None] = []
-        changed = False
-        for number, now in enumerate(gin):
-            came = run.arrived.pop((tag.id, number), None)
-            if came is None or len(came) != 1 or came[0] is None or now is None or came[0] is now:
-                arrived.append(now)
-                continue
-            before = came[0]
-            arrived.append(before)
-            changed = changed or (before.raw != now.raw if before.raw and now.raw else before.norm != now.norm)
-        return tuple(arrived) if changed else None
-
-    def _retained(self, run: Pass, tag: Tag, begun: _Begun) -> None:
+    def _retained(self, run: Pass, tag: Tag, begun: Begun, gin: Datas) -> None:
         for entry in tag.retained or ():
             tensor = entry.ref()
-            if tensor is None or entry.output_nr >= len(begun.gin):
+            if tensor is None or entry.output_nr >= len(gin):
                 continue
             after = None if tensor.grad is None else self.core.snapshots.of(tensor.grad)
             before, entry.grad = entry.grad, after
-            begun.retained.append(Grad(entry.id, "retain", before, begun.gin[entry.output_nr], after, run.id, tag.id))
+            first, added, last = fit((before, gin[entry.output_nr], after))
+            begun.retained.append(Grad(entry.id, "retain", first, added, last, run.id, tag.id))
 
     def _born(self, run: Pass, maker: Tag | None, grads: Any) -> None:
         """Nodes that a run with create_graph left behind its gradients."""
@@ -468,94 +415,142 @@ class Passes:
         for grad in grads:
             if grad is not None and grad.grad_fn is not None:
                 core.nodes.walk(grad.grad_fn, None, batch)
-        for event in batch:
-            core.journal.write(event)
+        core.journal.write_all(batch)
 
-    def _returned(self, run: Pass, tag: Tag, grads: Any, _incoming: Any) -> None:
-        """What a node returned, before the first of the program's hooks."""
-        begun = run.begun.get(tag.id)
-        if run.task != task_id() or begun is None or not self.core.active:
-            return
-        try:
+    @guarded
+    def _raw(self, run: Pass, tag: Tag, grads: Any, _incoming: Any) -> None:
+        """The program has hooks on this node: note what the function returned before the first of them."""
+        if self.core.active and self._mine(run, tag):
             with Off(), self.core.journal.lock:
                 gradient = self.core.snapshots.gradient
-                begun.gout_before = tuple([None if g is None else gradient(g) for g in grads])
-        except Exception as error:
-            self.core.fail(f"after {tag.name}", error)
+                run.enter(tag, self.core.journal.begun).raw = tuple([None if g is None else gradient(g) for g in grads])
 
-    def _post(self, run: Pass, tag: Tag, grads: Any, _incoming: Any) -> None:
-        if run.task != task_id():
-            return
+    def _post(self, run: Pass, tag: Tag, grads: Any, incoming: Any) -> None:
         core = self.core
-        if tag.id in run.compiled:
+        if run.task != task_id() and not self._mine(run, tag):
+            return
+        if run.compiled and tag.id in run.compiled:
             self.compiled.show()
         if not core.active:
             return
         try:
             with Off(), core.journal.lock:
-                self._ran(run, tag, grads)
+                self._ran(run, tag, grads, incoming)
         except Exception as error:
             core.fail(f"after {tag.name}", error)
 
-    def _ran(self, run: Pass, tag: Tag, grads: Any) -> None:
-        core = self.core
-        journal = core.journal
-        begun = run.begun.pop(tag.id, None)
-        if begun is None:
-            return
-        gradient = core.snapshots.gradient
-        gout: _Datas = tuple([None if g is None else gradient(g) for g in grads]) if tag.edges else ()
-        for (below, number), data in zip(tag.edges, gout, strict=False):
-            if below is not None:
-                run.arrived.setdefault((below, number), []).append(data)
-        waiting = journal.begun
-        if waiting and begun.event is waiting[-1]:
-            waiting.pop()
-        elif waiting:
-            waiting[:] = [event for event in waiting if event is not begun.event]
-        returned = begun.gout_before if begun.gout_before != gout else None
-        journal.ran(NodeRan(run.id, tag.id, begun.gin, fit(gout), begun.gin_before, returned, core.thread()))
-        now = max([badness(d) for d in gout], default=0)
-        if now:
-            before = max([badness(d) for d in begun.gin], default=0)
-            for event in core.warns.gradient_not_finite(before, now, tag.name, tag.id, run.id):
-                journal.write(event)
-        run.done.add(tag.id)
+    def _ran(self, run: Pass, tag: Tag, grads: Any, incoming: Any) -> None:
+        core, ident = self.core, tag.id
+        begun = run.begun.pop(ident, None) if run.begun else None
+        before: Datas | None
+        if begun is None or begun.gin is None:
+            gin, before = self._received(run, tag, incoming)
+        else:
+            gin, before = begun.gin, begun.gin_before
+        gout = self._handed_on(run, tag, grads)
+        raw = None if begun is None or begun.raw is None or not _any_differs(begun.raw, gout) else begun.raw
+        if len(gin) + len(gout) > core.snapshots.few or before or raw:
+            gin, gout, before, raw = _fitted(gin, gout, before, raw)
+        events: list[Event] = [NodeRan(run.id, ident, gin, gout, before, raw, core.thread())]
+        if any(d is not None and (d.nan or d.inf) for d in gout):
+            now, bad = max([badness(d) for d in gout]), max([badness(d) for d in gin], default=0)
+            events += core.warns.gradient_not_finite(bad, now, tag.name, ident, run.id)
+        run.done.add(ident)
         run.last = tag
-        for event in begun.retained:
-            journal.write(event)
-        if tag.leaf is not None:
-            self._accumulated(run, tag, tag.leaf, begun)
+        if begun is not None:
+            waiting = core.journal.begun
+            if waiting and begun.event is waiting[-1]:
+                waiting.pop()
+            elif waiting:
+                waiting[:] = [event for event in waiting if event is not begun.event]
+            events += begun.retained
+            if tag.leaf is not None:
+                events += self._accumulated(run, tag, tag.leaf, begun, gin, incoming)
         if run.create:
+            core.journal.ran(events)
             self._born(run, tag, grads)
+            events = []
         if not run.keep and tag.size is not None and tag.freed is None:
             tag.freed = run.id
-            journal.write(Freed(tag.id, run.id, tag.size))
+            events.append(Freed(ident, run.id, tag.size))
             for _, _, store, _ in tag.saved:
                 if store is not None:
-                    store.savers.pop(tag.id, None)
+                    store.savers.discard(ident)
+        core.journal.ran(events)
 
-    def _accumulated(self, run: Pass, tag: Tag, leaf: Entry, begun: _Begun) -> None:
+    def _handed_on(self, run: Pass, tag: Tag, grads: Sequence[Any]) -> Datas:
+        """What a node returned, kept by where it goes, since it is what the next receives."""
+        arrived, gradient = run.arrived, self.core.snapshots.gradient
+        gout: list[Data | None] = []
+        for edge, grad in zip(tag.edges, grads, strict=False):
+            data = came = None
+            if grad is not None:
+                data = gradient(grad)
+                came = Arrived(ref(grad), None if grad.is_inference() else grad._version, data)
+            gout.append(data)
+            if edge[0] is not None:
+                if edge in arrived:
+                    arrived[edge].append(came)
+                else:
+                    arrived[edge] = [came]
+        return tuple(gout)
+
+    def _accumulated(
+        self, run: Pass, tag: Tag, leaf: Entry, begun: Begun, gin: Datas, incoming: Sequence[Any]
+    ) -> list[Event]:
         core = self.core
         if begun.handle is not None:
             begun.handle.remove()
         tensor = leaf.ref()
         if tensor is None:
-            return
+            return []
+        events: list[Event] = []
         grad = tensor.grad
-        final = None if grad is None else core.snapshots.gradient(grad)
+        added = gin[0] if gin else None
+        if grad is None:
+            final = None
+        elif added is not None and grad is incoming[0] and not tensor._post_accumulate_grad_hooks:
+            final = added  # the engine has taken the gradient itself
+        else:
+            final = core.snapshots.gradient(grad)
         after = begun.mid[0] if begun.mid else final
-        added = begun.gin[0] if begun.gin else None
         seen = None if grad is None else core.tensors.find(grad)
         number = None if seen is None else seen.id
         if added is not None:
             leaf.reached = True
-            core.journal.write(Grad(leaf.id, "accumulate", begun.before, added, after, run.id, tag.id, number))
-        if begun.mid and final != after:
-            core.journal.write(Grad(leaf.id, "hook", after, None, final, run.id, tag.id, number))
+            first, second, third = fit((begun.before, added, after))
+            events.append(Grad(leaf.id, "accumulate", first, second, third, run.id, tag.id, number))
+        if begun.mid and (differs(after, final) if after is not None and final is not None else after is not final):
+            first, second = fit((after, final))
+            events.append(Grad(leaf.id, "hook", first, None, second, run.id, tag.id, number))
         leaf.grad, leaf.grad_known = final, True
         if grad is not None and run.create and grad.grad_fn is not None:
+            core.journal.ran(events)
             self._born(run, tag, (grad,))
-        if seen is not None and grad is not None and core.snapshots.reads:
-            seen.version = None if grad.is_inference() else int(grad._version)
-            core.journal.write(Value(seen.id, final or core.snapshots.of(grad), seen.version))
+            events = []
+        if seen is not None and grad is not None and final is not None and core.snapshots.reads:
+            seen.version = None if grad.is_inference() else grad._version
+            events.append(Value(seen.id, final, seen.version))
+        return events
+
+
+def _fitted(
+    gin: Datas, gout: Datas, before: Datas | None, raw: Datas | None
+) -> tuple[Datas, Datas, Datas | None, Datas | None]:
+    """The four parts of one run, made to fit into one event together."""
+    items = fit((*gin, *gout, *(before or ()), *(raw or ())))
+    first, second = len(gin), len(gin) + len(gout)
+    third = second + len(before or ())
+    return (
+        items[:first],
+        items[first:second],
+        items[second:third] if before is not None else None,
+        items[third:] if raw is not None else None,
+    )
+
+
+def _any_differs(before: Datas, after: Datas) -> bool:
+    return any(
+        was is not now and (was is None or now is None or differs(was, now))
+        for was, now in zip(before, after, strict=False)
+    )

@@ -19,8 +19,8 @@ from gradviz.recorder.warns import Warns
 from gradviz.trace.events import Event, Span
 
 if TYPE_CHECKING:
-    from gradviz.recorder.backward import Pass
     from gradviz.recorder.probing import Probe
+    from gradviz.recorder.running import Pass
 
 _C: Any = torch._C
 task_id: Callable[[], int] = _C._current_graph_task_id
@@ -54,9 +54,9 @@ class Core:
         self.active = False
         self.probe: Probe | None = None
         """What measures in a copy of a program that was recorded before; None in every recording."""
-        self.journal = Journal(sink, max_events, max_bytes, self._full)
-        self.sources = Sources(self.journal.trailing)
         self.snapshots = Snapshots(values, limit)
+        self.journal = Journal(sink, self.snapshots, max_events, max_bytes, self._full)
+        self.sources = Sources(self.journal.trailing)
         self.nodes = Nodes(self.journal.gone, self._tell_rule)
         self.tensors = Tensors(self.snapshots, self.nodes.walk)
         self.nodes.tensors = self.tensors
@@ -64,13 +64,14 @@ class Core:
         self.local = _Local()
         self.warns = Warns(self)
         self.tasks: dict[int, Pass] = {}
+        self.open: list[Pass] = []
+        """The passes that run now, the innermost last."""
         self.passes: list[tuple[Span | None, str]] = []
         """Place and text of each pass so far."""
         self.last_root: tuple[Entry | None, tuple[int, ...]] | None = None
         self.problems: list[str] = []
         """What went wrong inside the recorder itself; the program never sees it."""
         self._threads: dict[int, int] = {}
-        self._rules: set[str] = set()
 
     def thread(self) -> int:
         """A small number for this thread, in first-seen order."""
@@ -81,13 +82,29 @@ class Core:
         return known
 
     def where(self) -> tuple[int | None, Tag | None]:
-        """The pass and the node that this thread is running, in device threads and nested passes too."""
+        """The pass and the node that this thread is running, in device threads and nested passes too. To be asked by
+        those who are about to tell of something: the node's beginning is told before it."""
         task = task_id()
         if task == -1:
             return None, None
-        run = self.tasks.get(task)
         node = current_node()
-        return (None if run is None else run.id), (None if node is None else self.nodes.tag(node))
+        tag = None if node is None else self.nodes.tag(node)
+        run = self.run_of(task, tag)
+        if run is None:
+            return None, tag
+        if tag is not None:
+            run.enter(tag, self.journal.begun)
+        return run.id, tag
+
+    def run_of(self, task: int, tag: Tag | None) -> Pass | None:
+        """The pass that an engine task belongs to: known since one of its nodes was met, in whatever thread."""
+        run = self.tasks.get(task)
+        if run is None and tag is not None:
+            run = next((p for p in reversed(self.open) if p.task is None and tag.id in p.tags), None)
+            if run is not None:
+                run.task = task
+                self.tasks[task] = run
+        return run
 
     def freed_facts(self, tag: Tag) -> Facts:
         """Who let go what a node had saved."""
@@ -111,8 +128,6 @@ class Core:
         self.active = False
 
     def _tell_rule(self, name: str, batch: list[Event]) -> None:
-        if name not in self._rules:
-            self._rules.add(name)
-            found = rule(name)
-            if found is not None:
-                batch.append(found)
+        found = rule(name)
+        if found is not None:
+            batch.append(found)

@@ -15,9 +15,9 @@ from gradviz.recorder.source import Site, is_own
 from gradviz.trace.events import Fault, Scalar, Span
 
 if TYPE_CHECKING:
-    from gradviz.recorder.backward import Pass
     from gradviz.recorder.core import Core
     from gradviz.recorder.nodes import Tag
+    from gradviz.recorder.running import Pass
     from gradviz.recorder.tensors import Entry
 
 _DISPATCH = torch.overrides.handle_torch_function.__code__

@@ -6,20 +6,32 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from msgspec import Struct
 from torch.overrides import TorchFunctionMode
 
-from gradviz.recorder.arguments import arguments, gather
+from gradviz.recorder.arguments import PLAIN, SIMPLE, arguments, gather
 from gradviz.recorder.classify import Kind, classify, names
 from gradviz.recorder.core import Core, Off, tracing
 from gradviz.recorder.guard import guarded
-from gradviz.recorder.snapshot import is_wrapped
+from gradviz.recorder.snapshot import fit
 from gradviz.recorder.source import Site
 from gradviz.recorder.tensors import Entry
+from gradviz.recorder.warns import is_loss
 from gradviz.trace.events import Event, Grad, Node, Op, Warn
 
 Tensor = torch.Tensor
 sequence: Callable[[], int] = torch._C._autograd._get_sequence_nr
+_C: Any = torch._C
+mode_count: Callable[[], int] = _C._len_torch_function_stack
 _Seen = list[tuple[Any, Entry]]
+
+
+class Named(Struct, gc=False):
+    """What is the same for all calls of one function."""
+
+    name: str
+    qualified: str
+    loss: bool
 
 
 class Mode(TorchFunctionMode):
@@ -57,7 +69,7 @@ class Forward:
     def __init__(self, core: Core) -> None:
         self.core = core
         self._count = 0
-        self._names: dict[Any, tuple[str, str]] = {}
+        self._names: dict[Any, Named] = {}
 
     # ---- one operation
 
@@ -65,38 +77,67 @@ class Forward:
         self, kind: Kind, func: Any, args: Sequence[Any], kwargs: dict[str, Any], call: Callable[..., Any] | None = None
     ) -> Any:
         """Call `func` as the program would and tell of it; for an autograd.Function, `call` is its `apply`."""
+        core = self.core
         site = frame = versions = None
         inputs: _Seen = []
         try:
-            site, frame = self.core.sources.here(2)
+            site, frame = core.sources.here(2)
             inputs = self.inputs(args, kwargs, site)
-            versions = None if call is None else [e.version for _, e in inputs]
-            if self.core.probe is not None:
-                self.core.probe.operation(self._count, [e for _, e in inputs])
+            if call is not None:
+                versions = [e.version for _, e in inputs]
+            if core.probe is not None:
+                core.probe.operation(self._count, [e for _, e in inputs])
         except Exception as error:
-            self.core.fail(f"inputs of {func}", error)
+            core.fail(f"inputs of {func}", error)
         since = sequence()
         try:
-            result = (call or func)(*args, **kwargs)
+            result = (call or func)(*args, **kwargs) if kwargs else (call or func)(*args)
         except Exception as error:
             self.failed(func, error, inputs, args, kwargs, site)
             raise
-        self.core.local.since = since
-        self.finish(kind, func, args, kwargs, inputs, result, site, frame, versions)
+        if not core.active:
+            core.journal.dropped += 1
+            return result
+        try:
+            with Off(), core.journal.lock:
+                nodes = core.nodes
+                nodes.site, nodes.since, nodes.older = site, since, False
+                self._finish(kind, func, args, kwargs, inputs, result, site, frame, versions)
+                nodes.site = None
+                if core.probe is not None:
+                    core.probe.operation(self._count, list(core.tensors.live.values()))
+        except Exception as error:
+            core.fail(f"results of {func}", error)
         return result
 
     def inputs(self, args: Sequence[Any], kwargs: dict[str, Any], site: Site | None) -> _Seen:
         """Tensors among the arguments, those that were never seen or have changed unseen told first."""
         found: list[Any] = []
         for arg in args:
-            if isinstance(arg, Tensor):
+            kind = type(arg)
+            if kind in PLAIN:
                 found.append(arg)
-            elif isinstance(arg, tuple | list | dict):
+            elif kind not in SIMPLE:
                 gather(arg, found, 1)
         if kwargs:
             gather(kwargs, found, 1)
         if not found:
             return []
+        live, seen = self.core.tensors.live, []
+        if mode_count() == 0:
+            for tensor in found:
+                entry = live.get(id(tensor))
+                if (
+                    entry is None or entry.ref() is not tensor or type(tensor) not in PLAIN or entry.grad_of is not None
+                    or entry.version is None or tensor._version != entry.version
+                ):  # fmt: skip
+                    break
+                seen.append((tensor, entry))
+            else:
+                return seen
+        return self._unknown(found, site)
+
+    def _unknown(self, found: list[Any], site: Site | None) -> _Seen:
         core = self.core
         live, seen = core.tensors.live, []
         batch: list[Event] = []
@@ -127,13 +168,13 @@ class Forward:
         stopped = type(error).__name__ == "_StopRecomputationError"  # a checkpoint has what it needs: no error
         try:
             with Off(), core.journal.lock:
-                name, qualified = self._named(func)
+                named = self._named(func)
                 within, node = core.where()
                 core.journal.write(
                     Op(
                         self._count,
-                        name,
-                        qualified,
+                        named.name,
+                        named.qualified,
                         tuple([e.id for _, e in inputs]),
                         (),
                         (),
@@ -154,38 +195,6 @@ class Forward:
         except Exception as problem:
             core.fail(f"failure of {func}", problem)
 
-    def finish(
-        self,
-        kind: Kind,
-        func: Any,
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        inputs: _Seen,
-        result: Any,
-        site: Site | None,
-        frame: Any,
-        versions: list[int | None] | None = None,
-    ) -> None:
-        """The operation returned: tell what it made and changed.
-
-        `versions` are those of the inputs of a custom Function when it began, since what ran inside is told already.
-        """
-        core = self.core
-        if not core.active:
-            core.journal.dropped += 1
-            return
-        try:
-            with Off(), core.journal.lock:
-                core.nodes.site, core.nodes.since = site, core.local.since
-                core.nodes.older = False
-                self._finish(kind, func, args, kwargs, inputs, result, site, frame, versions)
-                if core.probe is not None:
-                    core.probe.operation(self._count, list(core.tensors.live.values()))
-        except Exception as error:
-            core.fail(f"results of {func}", error)
-        finally:
-            core.nodes.site = None
-
     def _finish(
         self,
         kind: Kind,
@@ -198,111 +207,123 @@ class Forward:
         frame: Any,
         versions: list[int | None] | None,
     ) -> None:
-        core = self.core
-        returned: list[Any] = []
-        if isinstance(result, Tensor):
-            returned.append(result)
-        elif isinstance(result, tuple | list | dict):
-            gather(result, returned, 1)
-        began = versions if versions is not None else [e.version for _, e in inputs]
-        written = [pair for pair, v in zip(inputs, began, strict=True) if v is not None and pair[0]._version != v]
+        """The operation returned: tell what it made and changed.
+
+        `versions` are those of the inputs of a custom Function when it began, since what ran inside is told already.
+        """
+        core, count = self.core, self._count
         custom = versions is not None
+        returned: list[Any] = []
+        if type(result) in PLAIN:
+            returned.append(result)
+        else:
+            gather(result, returned, 1)
+        written, bad = self._changed_inputs(inputs, versions)
         if kind == Kind.SILENT:
             written += [pair for pair in self._silent(func, args, kwargs, inputs) if pair not in written]
         batch: list[Event] = []
-        bad = max([e.bad for _, e in inputs], default=0)
         within, node = core.where()
-        core.nodes.within, core.nodes.parent = within, None if node is None else node.id
-        blank = "empty" in getattr(func, "__name__", "")
-        made, known = self._outputs(returned, written, batch, site, blank)
+        within_node = None if node is None else node.id
+        nodes = core.nodes
+        nodes.within, nodes.parent, before = within, within_node, nodes.count
+        named = self._names.get(func) or self._named(func)
+        made, known = self._outputs(returned, written, batch, site, "empty" in named.name)
         if custom:
             self._given_back(returned, inputs, made, known, batch)
-        self._written(written, batch, site)
-        if torch.is_grad_enabled():
-            for tensor, entry in inputs:
-                if entry.stale and entry.requires_grad:
-                    core.tensors.node_again(entry, tensor, batch, self._count)
-        nodes = tuple([e.id for e in batch if type(e) is Node and e.op == self._count])
-        first = [] if not written else self._grad_writes(func, written, site)
+        if written:
+            self._written(written, batch, site)
+        for tensor, entry in inputs:
+            if entry.stale and entry.requires_grad and torch.is_grad_enabled():
+                core.tensors.node_again(entry, tensor, batch, count)
+        left = tuple([e.id for e in batch if type(e) is Node and e.op == count]) if nodes.count > before else ()
+        first = self._grad_writes(named.name, written, site) if written else []
         quiet = bool(first) and not made and all(e.grad_of is not None for _, e in written)
-        if site is not None and frame is not None and core.sources.hands_up(frame):
+        if site is not None and (site.names or site.returns) and frame is not None and core.sources.hands_up(frame):
             self._bind(core.sources.names(site, frame), returned, batch)
-        if made or written or nodes:
-            name, qualified = self._named(func)
-            outputs = tuple([core.tensors.live[id(t)].id for t in returned if id(t) in known])
-            journal = core.journal
-            journal.write_all(first)
+        if made or written or left:
             op = Op(
-                self._count, name, qualified, tuple([e.id for _, e in inputs]), outputs,
-                tuple(dict.fromkeys(e.id for _, e in written)), arguments(args, kwargs), nodes,
+                count, named.name, named.qualified, tuple([e.id for _, e in inputs]), tuple([e.id for e in known]),
+                tuple(dict.fromkeys([e.id for _, e in written])) if written else (), arguments(args, kwargs), left,
                 None if site is None else site.span, "" if site is None else site.text, core.local.scope, None,
-                self._untracked(name, inputs, made, nodes), custom, within, None if node is None else node.id,
+                None if left or not made else self._untracked(named.name, inputs, made), custom, within, within_node,
                 core.thread(), quiet,
             )  # fmt: skip
-            journal.write(op)
-            batch += self._suspicions(name, inputs, made, written, bad, site, custom)
+            batch += self._suspicions(named, inputs, known, written, bad, site, custom)
             self._count += 1
-        for event in batch:
-            core.journal.write(event)
+            batch = [*first, op, *batch]
+        if batch:
+            core.journal.write_all(batch)
+
+    def _changed_inputs(self, inputs: _Seen, versions: list[int | None] | None) -> tuple[_Seen, int]:
+        """Which inputs have another version now, and the worst that any of them holds."""
+        written: _Seen = []
+        bad = 0
+        if versions is None:
+            for pair in inputs:
+                tensor, entry = pair
+                if entry.bad > bad:  # noqa: PLR1730 - half the time of max()
+                    bad = entry.bad
+                if entry.version is not None and tensor._version != entry.version:
+                    written.append(pair)
+        else:
+            bad = max([e.bad for _, e in inputs], default=0)
+            written = [p for p, v in zip(inputs, versions, strict=True) if v is not None and p[0]._version != v]
+        return written, bad
 
     def _suspicions(
-        self, name: str, inputs: _Seen, made: list[Any], written: _Seen, bad: int, site: Site | None, custom: bool
+        self, named: Named, inputs: _Seen, made: list[Entry], written: _Seen, bad: int, site: Site | None, custom: bool
     ) -> list[Event]:
         """Warnings about what this operation did."""
         core, op = self.core, self._count
-        live = core.tensors.live
         found: list[Event] = []
-        for entry in [live[id(t)] for t in made] + [e for _, e in written]:
+        for entry in [*made, *[e for _, e in written]] if written else made:
             if entry.bad > bad:
                 found += core.warns.not_finite(bad, entry.bad, site, op=op, tensor=entry.id)
                 break
-        found += core.warns.loss(name, [e for _, e in inputs], site, op)
+        if named.loss:
+            found += core.warns.loss(named.name, [e for _, e in inputs], site, op)
         if custom:
             for tensor, entry in written:
-                if entry.requires_grad and not entry.is_leaf and not any(t is tensor for t in made):
+                if entry.requires_grad and not entry.is_leaf and entry not in made:
                     tag = None if tensor.grad_fn is None else core.nodes.tag(tensor.grad_fn)
                     if tag is None or not tag.custom:
                         found += core.warns.not_marked_dirty(entry, site, op)
         if core.nodes.older or core.local.unseen:
             core.local.unseen = False
             found += core.warns.unseen("Some of the graph below was made by operations that were not seen.", site)
-        if any(is_wrapped(t) for t in made):
+        if made and made[0].wrapped:
             found += core.warns.unseen("What runs inside a torch.func transform or vmap has no values to show.", site)
         return found
 
     def _outputs(
         self, returned: list[Any], written: _Seen, batch: list[Event], site: Site | None, blank: bool
-    ) -> tuple[list[Any], set[int]]:
-        """Tensors that the operation made, and the ids (of objects) of all that count as its outputs."""
-        core = self.core
-        changed = {id(t) for t, _ in written}
+    ) -> tuple[list[Any], list[Entry]]:
+        """Tensors that the operation made, and the entries of all that count as its outputs."""
+        tensors = self.core.tensors
+        live, op = tensors.live, self._count
         made: list[Any] = []
-        known: set[int] = set()
+        known: list[Entry] = []
         for tensor in returned:
-            key = id(tensor)
-            entry = core.tensors.live.get(key)
-            if entry is not None and entry.ref() is tensor:
-                if key in changed:
-                    known.add(key)
-                continue
-            core.tensors.see(tensor, batch, self._count, site, blank=blank)
-            made.append(tensor)
-            known.add(key)
+            entry = live.get(id(tensor))
+            if entry is None or entry.ref() is not tensor:
+                known.append(tensors.see(tensor, batch, op, site, blank=blank))
+                made.append(tensor)
+            elif entry.op == op or any(tensor is t for t, _ in written):
+                known.append(entry)
         return made, known
 
     def _given_back(
-        self, returned: list[Any], inputs: _Seen, made: list[Any], known: set[int], batch: list[Event]
+        self, returned: list[Any], inputs: _Seen, made: list[Any], known: list[Entry], batch: list[Event]
     ) -> None:
         """What a custom Function returns was mostly made by an operation inside it, and has been given a node since."""
         tensors = self.core.tensors
-        taken = {id(t) for t, _ in inputs} | known
         for tensor in returned:
             entry = tensors.find(tensor)
-            if entry is not None and id(tensor) not in taken:
+            if entry is not None and entry not in known and not any(tensor is t for t, _ in inputs):
                 entry.op = self._count
                 tensors.again(entry, tensor, batch, self._count)
                 made.append(tensor)
-                known.add(id(tensor))
+                known.append(entry)
 
     def _written(self, written: _Seen, batch: list[Event], site: Site | None) -> None:
         """Tell the new content of what was written to, and of everything else on the same memory."""
@@ -331,7 +352,7 @@ class Forward:
     def _silent_edit(self, entry: Entry, site: Site | None, batch: list[Event]) -> None:
         """Bytes changed behind a version counter: a warning where a node still wants to use them."""
         store = entry.store
-        users = [] if store is None else [n for n, ref in store.savers.items() if ref() is not None]
+        users = set() if store is None else store.savers
         if not users:
             return
         batch.append(
@@ -353,10 +374,9 @@ class Forward:
         training = kwargs.get("training", args[5] if len(args) > 5 else False)
         return [(t, e) for t, e in inputs if training and any(t is s for s in statistics)]
 
-    def _grad_writes(self, func: Any, written: _Seen, site: Site | None) -> list[Event]:
+    def _grad_writes(self, name: str, written: _Seen, site: Site | None) -> list[Event]:
         """`Grad` events for those of the written tensors that are the `.grad` of another, or share its memory."""
         core = self.core
-        name = self._named(func)[0]
         cause = "zero" if name.endswith("zero_") else "edit"
         events: list[Event] = []
         seen: set[int] = set()
@@ -379,13 +399,14 @@ class Forward:
 
     def _grad(self, leaf: Entry, cause: str, after: Any, grad_tensor: int | None, site: Site | None) -> Grad:
         within, node = self.core.where()
-        before, leaf.grad, leaf.grad_known = leaf.grad, after, True
+        first, last = fit((leaf.grad, after))
+        leaf.grad, leaf.grad_known = after, True
         return Grad(
             leaf.id,
             cause,
-            before,
+            first,
             None,
-            after,
+            last,
             within,
             None if node is None else node.id,
             grad_tensor,
@@ -424,8 +445,8 @@ class Forward:
             if entry is not None and name is not None:
                 self.core.tensors.name(entry, name, site.span, batch)
 
-    def _untracked(self, name: str, inputs: _Seen, made: list[Any], nodes: tuple[int, ...]) -> str | None:
-        if nodes or not made or not inputs or any(t.requires_grad for t in made):
+    def _untracked(self, name: str, inputs: _Seen, made: list[Any]) -> str | None:
+        if not inputs or any(t.requires_grad for t in made):
             return None
         if torch.is_inference_mode_enabled():
             return "inference_mode"
@@ -435,10 +456,11 @@ class Forward:
             return "detached"
         return "not_differentiable" if torch.is_grad_enabled() else "no_grad"
 
-    def _named(self, func: Any) -> tuple[str, str]:
+    def _named(self, func: Any) -> Named:
         known = self._names.get(func)
         if known is None:
-            known = self._names[func] = names(func)
+            name, qualified = names(func)
+            known = self._names[func] = Named(name, qualified, is_loss(name))
         return known
 
     # ---- calls that are no operations
@@ -469,9 +491,19 @@ class Forward:
                 self._quietly(self._grad_seen, args[0], result, site)
         elif kind == Kind.GRAD_SET:
             self._quietly(self._grad_set, inputs, old, site)
+        elif kind == Kind.HOOK:
+            self._quietly(self._hooked, inputs)
         elif kind in (Kind.DATA_SET, Kind.FLAG):
             self._quietly(self._changed, kind, func, args, kwargs, inputs, site)
         return result
+
+    def _hooked(self, inputs: _Seen) -> None:
+        """The program put a hook on a tensor: what arrives at its node may differ from what the node gets."""
+        tensor = inputs[0][0] if inputs else None
+        node = None if tensor is None or tensor.is_leaf else tensor.grad_fn
+        tag = None if node is None else self.core.nodes.tag(node)
+        if tag is not None:
+            tag.hooked = True
 
     @guarded
     def _quietly(self, method: Any, *args: Any) -> None:
@@ -515,8 +547,8 @@ class Forward:
             return
         tensor, entry = inputs[0]
         before = entry.requires_grad, entry.retains
-        name, qualified = self._named(func)
-        if name == "retain_grad":
+        named = self._named(func)
+        if named.name == "retain_grad":
             entry.retains = bool(tensor.retains_grad)
             tag = core.nodes.tag(tensor.grad_fn) if not tensor.is_leaf else None
             if tag is not None and entry.retains and not before[1]:
@@ -530,8 +562,8 @@ class Forward:
         core.journal.write(
             Op(
                 self._count,
-                name,
-                qualified,
+                named.name,
+                named.qualified,
                 tuple([e.id for _, e in inputs]),
                 (),
                 (entry.id,),

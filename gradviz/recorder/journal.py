@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from gradviz.trace.codec import Writer
+from gradviz.recorder.snapshot import Snapshots
+from gradviz.trace.codec import FRAME_BYTES, FRAME_SECONDS, Writer
 from gradviz.trace.events import (
     BackwardEnded,
     Cell,
@@ -23,24 +25,32 @@ from gradviz.trace.events import (
     Warn,
 )
 
+_MANY = 256
+"""Events that wait, at most, to be packed together."""
 _ENDS = frozenset((Header, File, Cell, Ended, Output, Fault, Warn, BackwardEnded))
 """What is still told once recording has stopped: how things end."""
 
 
 class Journal:
-    """Takes events and packs them at once.
+    """Takes events and packs them, a few hundred at a time.
 
     A fault waits until it is known whether the program handled it: the next event of the program's own says so, and
     so does its arrival at the top. What unwinding itself writes (`trailing`) waits behind it.
 
     Args:
         sink: receives whole frames.
+        snapshots: is told to measure what events hold before they are packed.
         max_events, max_bytes: beyond these, `full` turns True and nothing but the ends of things is written.
         on_full: called once, when that happens.
     """
 
     def __init__(
-        self, sink: Callable[[bytes], object], max_events: int, max_bytes: int, on_full: Callable[[], object]
+        self,
+        sink: Callable[[bytes], object],
+        snapshots: Snapshots,
+        max_events: int,
+        max_bytes: int,
+        on_full: Callable[[], object],
     ) -> None:
         self.lock = threading.RLock()
         self.gone: list[int] = []
@@ -53,6 +63,9 @@ class Journal:
         """Operations that came after recording had stopped."""
         self._on_full = on_full
         self._writer = Writer(sink)
+        self._snapshots = snapshots
+        self._pending: list[Event] = []
+        self._since = 0.0
         self._max_events = max_events
         self._max_bytes = max_bytes
         self._waiting: list[Event] = []
@@ -60,11 +73,24 @@ class Journal:
 
     def write(self, event: Event) -> None:
         """Append an event."""
+        self.write_all((event,))
+
+    def write_all(self, events: Sequence[Event]) -> None:
+        """Append events with none of another thread between them."""
         with self.lock:
-            self._catch_up()
+            if self._waiting or self.gone:
+                self._catch_up()
             if self.begun:
-                self._tell_begun()
-            self._append(event)
+                begun, self.begun[:] = list(self.begun), []
+                self._append(begun)
+            self._append(events)
+
+    def ran(self, events: Sequence[Event]) -> None:
+        """Append the run of the node that began last: its beginning needs no event of its own."""
+        with self.lock:
+            if self._waiting or self.gone:
+                self._catch_up()
+            self._append(events)
 
     def _catch_up(self) -> None:
         """Tell what happened before and waits to be told: a fault was handled, nodes died."""
@@ -73,44 +99,27 @@ class Journal:
         if self.gone:
             self._tell_gone()
 
-    def write_all(self, events: Iterable[Event]) -> None:
-        """Append events with none of another thread between them."""
-        with self.lock:
-            for event in events:
-                self.write(event)
-
-    def ran(self, event: Event) -> None:
-        """Append the run of the node that began last: its beginning needs no event of its own."""
-        with self.lock:
-            self._catch_up()
-            self._append(event)
-
     def trailing(self, event: Event) -> None:
         """Append an event that unwinding writes: behind a fault that waits, not after its settling."""
         with self.lock:
             if self._waiting:
                 self._waiting.append(event)
             else:
-                self.write(event)
+                self.write_all((event,))
 
     def fault(self, event: Fault) -> None:
         """Append a fault, which waits until `settle`."""
         with self.lock:
-            self._catch_up()
-            if self.begun:
-                self._tell_begun()
+            self.write_all(())
             self._waiting.append(event)
 
     def settle(self, *, caught: bool) -> None:
         """The fault that waits was handled by the program, or was not."""
         with self.lock:
             waiting, self._waiting = self._waiting, []
-            for event in waiting:
-                if isinstance(event, Fault) and caught:
-                    event = _as_caught(event)
-                self._append(event)
-            if waiting and not self.closed:
-                self._writer.flush()
+            self._append([_as_caught(e) if isinstance(e, Fault) and caught else e for e in waiting])
+            if waiting:
+                self.flush()
 
     @property
     def waits(self) -> bool:
@@ -121,44 +130,58 @@ class Journal:
         """Hand over what is pending."""
         with self.lock:
             if not self.closed:
+                self._drain()
                 self._writer.flush()
 
     def close(self) -> None:
         """Hand over what is pending and take nothing more."""
-        with self.lock:
-            if not self.closed:
-                try:
-                    self._writer.flush()
-                finally:
-                    self.closed = True
+        try:
+            self.flush()
+        finally:
+            self.closed = True
 
     @property
     def pending(self) -> int:
         """Events that no frame holds yet."""
-        return self._writer.pending
+        return len(self._pending) + self._writer.pending
 
-    def _append(self, event: Event) -> None:
-        if self.closed:
+    def _append(self, events: Sequence[Event]) -> None:
+        if self.full or self.failed:
+            events = [e for e in events if type(e) in _ENDS or (isinstance(e, Scope) and not e.enter)]
+        if not events or self.closed:
             return
-        if (self.full or self.failed) and not (type(event) in _ENDS or (isinstance(event, Scope) and not event.enter)):
+        pending, now = self._pending, time.monotonic()
+        if not pending:
+            self._since = now
+        pending += events
+        self.events += len(events)
+        if len(pending) >= _MANY or now - self._since >= FRAME_SECONDS or self._snapshots.fresh >= FRAME_BYTES:
+            self._drain()
+        if self.events >= self._max_events and not self.full:
+            self._stop()
+
+    def _drain(self) -> None:
+        """Pack what is pending: contents get their statistics, events become bytes."""
+        if not self._pending:
             return
-        self.events += 1
-        self._writer.write(event)
-        if self.events >= self._max_events or (self._writer.bytes_written >= self._max_bytes and not self.full):
-            self.full = True
-            self._on_full()
+        pending, self._pending = self._pending, []
+        fresh = self._snapshots.measure()
+        if fresh < FRAME_BYTES and 16 <= len(pending) < 4096:
+            self._writer.write_small(pending)
+        else:
+            self._writer.write_all(pending)
+        if self._writer.bytes_written >= self._max_bytes and not self.full:
+            self._stop()
+
+    def _stop(self) -> None:
+        self.full = True
+        self._on_full()
 
     def _tell_gone(self) -> None:
         count = len(self.gone)
         gone = sorted(self.gone[:count])
         del self.gone[:count]  # a finaliser may have added more meanwhile: those stay for the next event
-        for start in range(0, len(gone), 10_000):
-            self._append(Gone(tuple(gone[start : start + 10_000])))
-
-    def _tell_begun(self) -> None:
-        begun, self.begun[:] = list(self.begun), []
-        for event in begun:
-            self._append(event)
+        self._append([Gone(tuple(gone[start : start + 10_000])) for start in range(0, count, 10_000)])
 
 
 def _as_caught(event: Fault) -> Fault:

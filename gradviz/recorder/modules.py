@@ -32,17 +32,25 @@ class Modules:
 
     def call(self, real: Callable[..., Any]) -> Callable[..., Any]:
         """`Module.__call__`, told as a scope."""
-        core, forward = self.core, self._forward
+        core, forward, paths = self.core, self._forward, self._paths
 
         def call(module: Any, *args: Any, **kwargs: Any) -> Any:
             if not core.active or tracing() is not None:
                 return real(module, *args, **kwargs)
-            outer = core.local.scope
-            self._enter(self._path(module) or "", type(module).__name__)
+            local = core.local
+            outer = local.scope
+            try:
+                known = paths.get(id(module))
+                path = known[1] if known is not None and known[0]() is module else self._path(module)
+                self._enter(path, type(module).__name__, outer)
+            except Exception as error:
+                core.fail("entering a module", error)
             try:
                 result = real(module, *args, **kwargs)
             finally:
-                self._leave(outer)
+                number, local.scope = local.scope, outer
+                if number is not None and number != outer:
+                    self._left(number)
             if outer is None and core.active:
                 forward.bind_result(result)
             return result
@@ -58,12 +66,18 @@ class Modules:
                 return real.__func__(cls, *args, **kwargs)
 
             def inside(*args: Any, **kwargs: Any) -> Any:
-                outer = core.local.scope
-                self._enter(f"{cls.__qualname__}.forward", cls.__name__)
+                local = core.local
+                outer = local.scope
+                try:
+                    self._enter(f"{cls.__qualname__}.forward", cls.__name__, outer)
+                except Exception as error:
+                    core.fail("entering a Function", error)
                 try:
                     return real.__func__(cls, *args, **kwargs)
                 finally:
-                    self._leave(outer)
+                    number, local.scope = local.scope, outer
+                    if number is not None and number != outer:
+                        self._left(number)
 
             return forward.run(Kind.OP, cls, args, kwargs, inside)
 
@@ -103,28 +117,20 @@ class Modules:
 
         return has_torch_function
 
-    @guarded
-    def _enter(self, path: str, cls: str) -> None:
+    def _enter(self, path: str, cls: str, outer: int | None) -> None:
         core = self.core
-        site, _ = core.sources.here(4)
+        site, _ = core.sources.here(2)
         with core.journal.lock:
             number = self._scopes
             self._scopes += 1
-            core.journal.write(Scope(number, True, path, cls, core.local.scope, None if site is None else site.span))
+            core.journal.write_all((Scope(number, True, path, cls, outer, None if site is None else site.span),))
         core.local.scope = number
 
     @guarded
-    def _leave(self, outer: int | None) -> None:
-        core = self.core
-        number, core.local.scope = core.local.scope, outer
-        if number is not None and number != outer:
-            core.journal.trailing(Scope(number, False))
+    def _left(self, number: int) -> None:
+        self.core.journal.trailing(Scope(number, False))
 
-    @guarded
     def _path(self, module: Any) -> str:
-        known = self._paths.get(id(module))
-        if known is not None and known[0]() is module:
-            return known[1]
         for path, child in module.named_modules():
             self._paths[id(child)] = weakref.ref(child), path
         self._name_parameters(module)

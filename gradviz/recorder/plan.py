@@ -48,7 +48,7 @@ def plan(
         if not waits[root] and (needed is None or root in needed or root in stop):
             _push(heap, (tags[root].seq, root))
     while heap:
-        node = _pop(heap)[1]
+        node = (heap.pop() if len(heap) == 1 else _pop(heap))[1]
         if node in stop:
             continue
         order.append(node)

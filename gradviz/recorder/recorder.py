@@ -23,6 +23,7 @@ from gradviz.recorder.core import Core, Off, push_mode
 from gradviz.recorder.devices import devices
 from gradviz.recorder.forward import Forward, Mode
 from gradviz.recorder.guard import guarded
+from gradviz.recorder.hooks import registering
 from gradviz.recorder.modules import Modules
 from gradviz.trace.events import Cell, Ended, Event, Header, Output, Warn
 
@@ -92,6 +93,9 @@ class Recorder:
         plain = len(self._patches)
         self._patch(torch.nn.Module, "__call__", modules.call(torch.nn.Module.__call__))
         self._patch(torch.autograd.Function, "apply", modules.apply(torch.autograd.Function.__dict__["apply"]))
+        mixin: Any = torch.autograd.function._HookMixin
+        if "_register_hook" in mixin.__dict__:
+            self._patch(mixin, "_register_hook", staticmethod(registering(mixin._register_hook)))
         self._patch(
             torch.overrides, "has_torch_function", modules.has_torch_function(torch.overrides.has_torch_function)
         )

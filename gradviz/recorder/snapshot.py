@@ -1,27 +1,36 @@
-"""Tensor content to `Data`: a copy taken at once, so that nothing is held. Statistics always, bytes up to a limit."""
+"""Tensor content to `Data`: a copy taken at once, so that nothing is held. Statistics always, bytes up to a limit.
+
+The bytes of a small dense CPU tensor are copied straight from its memory, and its statistics are worked out later,
+those of many tensors in one go: `Snapshots.measure`, which the journal calls before it packs what is pending.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import math
-import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
+from gradviz.recorder.arguments import PLAIN
 from gradviz.trace.events import Data
 
 _C: Any = torch._C
+_address = _C._data_address
 _dispatch_modes = _C._len_torch_dispatch_stack
 _transforms_active = _C._are_functorch_transforms_active
 _is_wrapped = _C._functorch.is_functorch_wrapped_tensor
 _is_batched = _C._functorch.is_legacy_batchedtensor
 _PLAIN_DISPATCH = torch.Tensor.__torch_dispatch__
 
-BYTES_LIMIT = 3 * 1024 * 1024
-"""Largest content kept of one tensor; one event may carry two of them and stay far below the format's limit."""
+BYTES_LIMIT = 12 << 20
+"""Largest content kept of one tensor: an event has to fit into one frame, and no frame holds more than 16 MiB."""
+ROOM = 14 << 20
+"""For the bytes of all contents that one event carries."""
 _FEW = 32
 _THUMB = 32
 _INTEGERS = 1 << 18
@@ -44,26 +53,40 @@ _NUMPY = {
     torch.uint32: "<u4",
     torch.uint64: "<u8",
 }
-_least, _greatest, _sum = np.minimum.reduce, np.maximum.reduce, np.add.reduce
+_QUICK: dict[Any, tuple[Any, int, bool, str]] = {
+    torch.float32: (np.dtype("<f4"), 4, True, "float32"),
+    torch.float64: (np.dtype("<f8"), 8, True, "float64"),
+    torch.int64: (np.dtype("<i8"), 8, False, "int64"),
+    torch.int32: (np.dtype("<i4"), 4, False, "int32"),
+    torch.bool: (np.dtype("?"), 1, False, "bool"),
+}
+"""Types that are read straight from memory: numpy's type, bytes of an element, whether it can be NaN, its text."""
+_MANY = 4096
+_copy = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_ssize_t)(
+    ("PyBytes_FromStringAndSize", ctypes.pythonapi)
+)
+_least, _greatest, _add = np.minimum, np.maximum, np.add
+_array = np.frombuffer
+_SUMMED = {"float32": "<f4", "float64": "<f8", "complex64": "<c8", "complex128": "<c16"}
 _BITS = {1: torch.uint8, 2: torch.int16}
-_DTYPE_TEXT: dict[Any, str] = {}
-_DEVICE_TEXT: dict[Any, str] = {}
+DTYPES: dict[Any, str] = {}
+DEVICES: dict[Any, str] = {}
 _LAYOUT_TEXT: dict[Any, str] = {torch.strided: "strided"}
 
 
 def dtype_text(dtype: torch.dtype) -> str:
     """ "float32", without the module."""
-    text = _DTYPE_TEXT.get(dtype)
+    text = DTYPES.get(dtype)
     if text is None:
-        text = _DTYPE_TEXT[dtype] = str(dtype).rpartition(".")[2]
+        text = DTYPES[dtype] = str(dtype).rpartition(".")[2]
     return text
 
 
 def device_text(device: torch.device) -> str:
     """ "cpu", "cuda:0"."""
-    text = _DEVICE_TEXT.get(device)
+    text = DEVICES.get(device)
     if text is None:
-        text = _DEVICE_TEXT[device] = str(device)
+        text = DEVICES[device] = str(device)
     return text
 
 
@@ -98,28 +121,68 @@ class Snapshots:
             raise ValueError(f"values must be 'auto', 'all' or 'none', not {mode!r}")
         self.reads = mode != "none"
         self._limit = limit if mode == "auto" else 1 << 62
-        self._known: dict[int, tuple[Any, int, Data]] = {}
+        self.few = min(64, ROOM // (16 * self._limit + 1)) if self.reads else 1 << 62
+        """That many contents fit into one event, whatever they are."""
         self.left_out = 0
+        self.unmeasured: list[tuple[Data, Any, int]] = []
+        """Contents that have their bytes and not yet their statistics: with numpy's type and the number of elements."""
+        self.fresh = 0
+        """Bytes kept since `measure` was called last."""
 
-    def gradient(self, tensor: Any) -> Data | None:
-        """As `of`, remembered while the tensor lives: what one node returns is what the next receives."""
-        if tensor is None:
+    def gradient(self, tensor: Any) -> Data:
+        """As `of`, quicker for most gradients."""
+        if type(tensor) in PLAIN and tensor.layout is torch.strided and not tensor.is_nested:
+            if not self.reads:
+                dtype, device = tensor.dtype, tensor.device
+                return Data(
+                    tuple(tensor.shape),
+                    DTYPES.get(dtype) or dtype_text(dtype),
+                    DEVICES.get(device) or device_text(device),
+                    "strided",
+                    None,
+                    "off",
+                )
+            data = None if _is_wrapped(tensor) or _is_batched(tensor) else self.quick(tensor)
+            if data is not None:
+                return data
+        return self.of(tensor)
+
+    def quick(self, tensor: Any) -> Data | None:
+        """Content of a small dense CPU tensor of a plain type; None where this one has to be read in another way, or
+        holds what is not finite. Everything is asked anew: what stands behind a tensor may be exchanged at any time."""
+        known = _QUICK.get(tensor.dtype)
+        count = tensor.numel()
+        if known is None or not tensor.is_cpu or count > self._limit or not 0 < count <= _MANY:
             return None
-        key = id(tensor)
-        known = self._known.get(key)
-        version = -1 if tensor.is_inference() else tensor._version
-        if known is not None and known[0]() is tensor and known[1] == version:
-            return known[2]
-        data = self.of(tensor)
-        table = self._known
-
-        def forget(ref: Any) -> None:
-            hit = table.get(key)
-            if hit is not None and hit[0] is ref:
-                del table[key]
-
-        table[key] = weakref.ref(tensor, forget), version, data
+        kind, size, floating, text = known
+        start = _address(tensor)
+        if start == tensor.storage_offset() * size or tensor.is_neg():
+            return None  # memory that was given back (address 0) or is not as it looks
+        if tensor.is_contiguous():
+            raw = _copy(start, count * size)
+        elif _dispatch_modes() or _transforms_active():
+            return None
+        else:
+            raw = tensor.detach().numpy().tobytes()
+        if floating:
+            array = _array(raw, kind)
+            if not math.isfinite(array.dot(array)):
+                return None
+        data = Data(tuple(tensor.shape), text, "cpu", "strided", raw)
+        self.unmeasured.append((data, kind, count))
+        self.fresh += len(raw)
         return data
+
+    def measure(self) -> int:
+        """Work out the statistics that are still owed; gives the bytes kept since the last time."""
+        owed, self.unmeasured = self.unmeasured, []
+        fresh, self.fresh = self.fresh, 0
+        kinds: dict[Any, list[tuple[Data, int]]] = {}
+        for data, kind, count in owed:
+            kinds.setdefault(kind, []).append((data, count))
+        for kind, items in kinds.items():
+            _measure(kind, items)
+        return fresh
 
     def of(self, tensor: Any) -> Data:
         """Content now."""
@@ -153,6 +216,7 @@ class Snapshots:
         if where.type != "cpu":
             plain = _to_cpu(plain)
         if keep:
+            self.fresh += count * plain.element_size()
             return _exact(plain, device_text(where))
         self.left_out += 1
         return _large(plain, device_text(where), count)
@@ -179,25 +243,71 @@ class Snapshots:
         )
 
 
-def fit(items: tuple[Data | None, ...], room: int = 2 * BYTES_LIMIT) -> tuple[Data | None, ...]:
+def fit(items: Sequence[Data | None], room: int = ROOM) -> tuple[Data | None, ...]:
     """The same, without the bytes of those for which one event has no room."""
-    total = sum(len(item.raw) for item in items if item is not None and item.raw is not None)
-    if total <= room:
-        return items
+    sizes = [len(item.raw) for item in items if item is not None and item.raw is not None]
+    if sum(sizes) <= room:
+        return tuple(items)
     kept: list[Data | None] = []
     for item in items:
         if item is not None and item.raw is not None:
-            room -= len(item.raw)
-            if room < 0:
+            size = len(item.raw)
+            if size > room:
                 item = replace(item, raw=None, missing="budget")
+            else:
+                room -= size
         kept.append(item)
     return tuple(kept)
+
+
+def differs(before: Data, after: Data) -> bool:
+    """A hook changed a gradient: its content is another. A cast or a sum to another shape is the engine's work."""
+    if (before.shape, before.dtype, before.layout) != (after.shape, after.dtype, after.layout):
+        return False
+    if before.raw is not None and after.raw is not None:
+        return before.raw != after.raw
+    return before.norm != after.norm or before.parts != after.parts
+
+
+def total(items: Sequence[Any]) -> Data | None:
+    """The sum that the engine makes of several contributions, in the order of their arrival; None where it cannot be
+    told, since the bytes of one are not kept."""
+    first = items[0].data if items[0] is not None else None
+    if first is None or first.dtype not in _SUMMED:
+        return None
+    sums: Any = None
+    for item in items:
+        if item is None or item.data.raw is None or (item.data.shape, item.data.dtype) != (first.shape, first.dtype):
+            return None
+        array = np.frombuffer(item.data.raw, _SUMMED[first.dtype])
+        sums = array if sums is None else sums + array
+    return _statistics(sums, Data(first.shape, first.dtype, first.device, raw=sums.tobytes()))
 
 
 def missing(tensor: Any, why: str) -> Data:
     """What is known of a tensor without its content."""
     shape = shape_of(tensor)
     return Data(shape, dtype_text(tensor.dtype), device_text(tensor.device), layout_text(tensor.layout), missing=why)
+
+
+def _measure(kind: Any, items: list[tuple[Data, int]]) -> None:
+    """Give contents of one type their statistics, by one pass over all of them together."""
+    counts = np.array([count for _, count in items])
+    flat = np.frombuffer(b"".join([data.raw or b"" for data, _ in items]), kind).astype(np.float64)
+    starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
+    columns = (
+        _least.reduceat(flat, starts).tolist(),
+        _greatest.reduceat(flat, starts).tolist(),
+        (_add.reduceat(flat, starts) / counts).tolist(),
+        np.sqrt(_add.reduceat(flat * flat, starts)).tolist(),
+    )
+    for (data, _), low, high, mean, norm in zip(items, *columns, strict=True):
+        if not norm and (low or high):  # their squares are too small for a number
+            norm = math.hypot(*np.frombuffer(data.raw or b"", kind).tolist())
+        force_setattr(data, "low", low)
+        force_setattr(data, "high", high)
+        force_setattr(data, "mean", mean)
+        force_setattr(data, "norm", norm)
 
 
 def _to_cpu(tensor: Any) -> Any:
@@ -260,7 +370,7 @@ def _statistics(array: Any, data: Data) -> Data:
     count = len(flat)
     if not count:
         return replace(data, nan=nan, inf=inf)
-    low, high, total = _least(flat), _greatest(flat), _sum(flat)
+    low, high, total = _least.reduce(flat), _greatest.reduce(flat), _add.reduce(flat)
     return Data(
         data.shape,
         data.dtype,

@@ -124,8 +124,9 @@ class Sources:
         that the user's statement names it. `nn.Linear(3, 1)` or the inside of `nn.Sequential` do not."""
         inner: FrameType | None = sys._getframe(depth + 1)
         while inner is not None and inner is not frame:
-            own = inner.f_code.co_filename.startswith(_OWN) or inner.f_code.co_name in _DISPATCHERS
-            if not own and not self._returns(inner.f_code, inner.f_lasti):
+            code = inner.f_code
+            kind = self._foreign.get(id(code)) or self._owner(code)
+            if kind != 3 and code.co_name not in _DISPATCHERS and not self._returns(code, inner.f_lasti):
                 return False
             inner = inner.f_back
         return True
@@ -200,10 +201,13 @@ _DISPATCHERS = ("handle_torch_function", "__torch_function__")
 
 
 def _kind(filename: str, known: dict[str, Any]) -> int:
-    """0: the user's own; 1: a library's; 2: PyTorch's, Python's inner parts or the recorder's, never shown."""
+    """0: the user's own; 1: a library's; 2: PyTorch's or Python's inner parts; 3: the recorder's. 2 and 3 are never
+    shown."""
     if filename in known:
         return 0
-    if filename.startswith((_TORCH, _OWN, "<frozen")):
+    if filename.startswith(_OWN):
+        return 3
+    if filename.startswith((_TORCH, "<frozen")):
         return 2
     return 1 if filename.startswith(_LIBRARIES) else 0
 

@@ -7,31 +7,42 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+from msgspec import Struct
 
-from gradviz.recorder.snapshot import Snapshots, device_text, dtype_text, is_wrapped, layout_text, missing, shape_of
+from gradviz.recorder.arguments import PLAIN
+from gradviz.recorder.snapshot import (
+    DEVICES,
+    DTYPES,
+    Snapshots,
+    device_text,
+    dtype_text,
+    is_wrapped,
+    layout_text,
+    missing,
+    shape_of,
+)
 from gradviz.recorder.source import Site
 from gradviz.trace.events import Data, Event, Named, Span, Tensor, Value
 
 _C: Any = torch._C
 _address = _C._data_address
 _PLAIN_DISPATCH = torch.Tensor.__torch_dispatch__
+_is_wrapped = _C._functorch.is_functorch_wrapped_tensor
+_is_batched = _C._functorch.is_legacy_batchedtensor
 _unwrapped = _C._functorch.get_unwrapped
 
 
-class Store:
+class Store(Struct, gc=False, eq=False):
     """One piece of memory: the tensors seen on it and who wrote to it last."""
 
-    __slots__ = ("address", "blank", "entries", "id", "savers", "site")
-
-    def __init__(self, ident: int, address: int) -> None:
-        self.id = ident
-        self.address = address
-        self.entries: dict[int, Entry] = {}
-        self.site: Site | None = None
-        self.blank = False
-        """Nothing was written to it yet (`torch.empty`): its bytes mean nothing and differ from run to run."""
-        self.savers: dict[int, Any] = {}
-        """Weak references to the tags of nodes that saved something here."""
+    id: int
+    address: int
+    entries: dict[int, Entry] = {}
+    site: Site | None = None
+    blank: bool = False
+    """Nothing was written to it yet (`torch.empty`): its bytes mean nothing and differ from run to run."""
+    savers: set[int] = set()
+    """Ids of the nodes that saved something here and have not let it go."""
 
     @property
     def has_leaf(self) -> bool:
@@ -39,55 +50,38 @@ class Store:
         return any(entry.is_leaf for entry in self.entries.values())
 
 
-class Entry:
-    """What is known of one live tensor object."""
+class Entry(Struct, gc=False, eq=False):
+    """What is known of one live tensor object. No two entries refer to each other once their tensors are gone, so the
+    collector need not look at them."""
 
-    __slots__ = (
-        "bad",
-        "grad",
-        "grad_known",
-        "grad_of",
-        "id",
-        "is_leaf",
-        "names",
-        "node",
-        "op",
-        "output_nr",
-        "reached",
-        "ref",
-        "requires_grad",
-        "retains",
-        "shape",
-        "site",
-        "stale",
-        "store",
-        "version",
-        "warned",
-    )
-
-    def __init__(self, ident: int, ref: Any) -> None:
-        self.id = ident
-        self.ref = ref
-        self.version: int | None = None
-        self.store: Store | None = None
-        self.node: int | None = None
-        self.output_nr = 0
-        self.is_leaf = True
-        self.requires_grad = False
-        self.retains = False
-        self.stale = False
-        self.names: set[str] | None = None
-        self.grad: Data | None = None
-        self.grad_known = False
-        self.grad_of: Entry | None = None
-        self.op: int | None = None
-        self.site: Site | None = None
-        self.shape: tuple[int, ...] = ()
-        self.bad = 0
-        """The worst that its content holds: see `warns.badness`."""
-        self.reached = False
-        """A pass has brought it a gradient."""
-        self.warned = False
+    id: int
+    ref: Any
+    op: int | None = None
+    site: Site | None = None
+    version: int | None = None
+    store: Store | None = None
+    node: int | None = None
+    output_nr: int = 0
+    is_leaf: bool = True
+    requires_grad: bool = False
+    retains: bool = False
+    stale: bool = False
+    names: set[str] | None = None
+    grad: Data | None = None
+    grad_known: bool = False
+    grad_of: Entry | None = None
+    shape: tuple[int, ...] = ()
+    bad: int = 0
+    """The worst that its content holds: see `warns.badness`."""
+    reached: bool = False
+    """A pass has brought it a gradient."""
+    warned: bool = False
+    wrapped: bool = False
+    """A functorch level stands around it."""
+    start: int = 0
+    """Where its bytes begin; 0: not known."""
+    dense: bool = False
+    """Of a plain type, on a CPU: its bytes may be read straight from memory."""
 
 
 class _Ref(weakref.ref):  # type: ignore[type-arg]
@@ -137,23 +131,22 @@ class Tensors:
         self, tensor: Any, batch: list[Event], op: int | None = None, site: Site | None = None, *, blank: bool = False
     ) -> Entry:
         """The entry of a tensor; tells of it where it is new. `op` made it, `blank` without writing to it."""
-        entry = self.find(tensor)
-        if entry is not None:
+        key = id(tensor)
+        entry = self.live.get(key)
+        if entry is not None and entry.ref() is tensor:
             return entry
         ref = _Ref(tensor, self._gone)
-        ref.key = id(tensor)
-        entry = Entry(self.count, ref)
+        ref.key = key
+        entry = self.live[key] = Entry(self.count, ref, op, site)
         self.count += 1
-        self.live[ref.key] = entry
-        entry.op = op
-        entry.site = site
-        known_grad = self._grads.pop(ref.key, None)
-        if known_grad is not None and known_grad[0]() is tensor:
-            entry.grad_of = known_grad[1]
-        self._place(entry, tensor)
-        if entry.store is not None:
-            self._blanks(entry.store, blank, made=op is not None)
+        if self._grads:
+            known_grad = self._grads.pop(key, None)
+            if known_grad is not None and known_grad[0]() is tensor:
+                entry.grad_of = known_grad[1]
         self._tell(entry, tensor, batch, op)
+        store = entry.store
+        if store is not None and (blank or self._blank):
+            self._blanks(store, blank, made=op is not None)
         self.value(entry, tensor, batch)
         return entry
 
@@ -177,19 +170,30 @@ class Tensors:
 
     def again(self, entry: Entry, tensor: Any, batch: list[Event], op: int | None = None) -> None:
         """Tell anew what has changed of a tensor, its content included."""
-        self._place(entry, tensor)
         entry.stale = False
         self._tell(entry, tensor, batch, op)
         self.value(entry, tensor, batch)
 
     def value(self, entry: Entry, tensor: Any, batch: list[Event]) -> None:
         """Tell a tensor's content."""
-        entry.version = _version(tensor)
-        if self._snapshots.reads and not tensor.is_meta:
-            blank = entry.store is not None and entry.store.blank
-            data = missing(tensor, "uninitialised") if blank else self._snapshots.of(tensor)
+        version = entry.version = None if entry.version is None else tensor._version
+        snapshots = self._snapshots
+        if not snapshots.reads:
+            return
+        store = entry.store
+        if store is not None and store.blank:
+            batch.append(Value(entry.id, missing(tensor, "uninitialised"), version))
+            return
+        if entry.dense:
+            data = snapshots.quick(tensor)
+            if data is not None:
+                entry.bad = 0
+                batch.append(Value(entry.id, data, version))
+                return
+        if not tensor.is_meta:
+            data = snapshots.of(tensor)
             entry.bad = 2 if data.nan else 1 if data.inf else 0
-            batch.append(Value(entry.id, data, entry.version))
+            batch.append(Value(entry.id, data, version))
 
     def node_again(self, entry: Entry, tensor: Any, batch: list[Event], op: int | None) -> None:
         """A view whose base was written to has been given a new node: tell it."""
@@ -230,8 +234,8 @@ class Tensors:
     def holder(self, tensor: Any) -> tuple[Entry | None, Store | None]:
         """The entry that shows this content: the object, or a live tensor that begins at the same address and has as
         many elements (of the same shape, if there is one)."""
-        entry = self.find(tensor)
-        if entry is not None:
+        entry = self.live.get(id(tensor))
+        if entry is not None and entry.ref() is tensor:
             return entry, entry.store
         address = _storage_address(tensor)
         store = self.stores.get(address) if address else None
@@ -240,20 +244,19 @@ class Tensors:
         shape, count, start = shape_of(tensor), tensor.numel(), _address(tensor)
         similar = None
         for other in store.entries.values():
-            held = other.ref()
-            if held is not None and _address(held) == start and held.numel() == count:
+            held = other.ref() if other.start == start else None
+            if held is not None and held.numel() == count:
                 if other.shape == shape:
                     return other, store
                 similar = similar or other
         return similar, store
 
-    def _place(self, entry: Entry, tensor: Any) -> None:
-        """Put an entry with the memory it stands on now."""
-        address = _storage_address(tensor)
+    def _place(self, entry: Entry, address: int) -> None:
+        """Put an entry with the memory it stands on now; 0: none that is known."""
         store = entry.store
-        if store is not None and store.address == address:
-            return
         if store is not None:
+            if store.address == address:
+                return
             store.entries.pop(entry.id, None)
         entry.store = None
         if address:
@@ -266,21 +269,31 @@ class Tensors:
 
     def _tell(self, entry: Entry, tensor: Any, batch: list[Event], op: int | None) -> None:
         """One `Tensor` event; of nodes that are new, before it."""
-        wrapped = is_wrapped(tensor)
-        leaf = entry.is_leaf = bool(tensor.is_leaf)
-        entry.requires_grad = bool(tensor.requires_grad)
-        entry.version = _version(tensor)
-        entry.shape = shape_of(tensor)
+        kind = type(tensor)
+        wrapped = entry.wrapped = _is_wrapped(tensor) or _is_batched(tensor)
+        layout, device, dtype = tensor.layout, tensor.device, tensor.dtype
+        device = DEVICES.get(device) or device_text(device)
+        dense = kind in PLAIN and layout is torch.strided and not wrapped and not tensor.is_nested and device != "meta"
+        inference = tensor.is_inference()
+        entry.dense = dense and device == "cpu"
+        if dense:
+            start, offset = _address(tensor), tensor.storage_offset()
+            entry.start = start
+            self._place(entry, start - offset * tensor.element_size() if offset and start else start)
+            entry.shape = tuple(tensor.shape)
+        else:
+            entry.start = 0
+            self._place(entry, 0 if wrapped else _storage_address(tensor))
+            entry.shape = shape_of(tensor)
+        leaf = entry.is_leaf = tensor.is_leaf
+        entry.requires_grad = tensor.requires_grad
+        entry.version = None if inference else tensor._version
         entry.node, entry.output_nr = None, 0
         if not leaf:
-            node = (
-                _unwrapped(tensor).grad_fn
-                if wrapped and _C._functorch.is_functorch_wrapped_tensor(tensor)
-                else tensor.grad_fn
-            )
+            node = _unwrapped(tensor).grad_fn if wrapped and _is_wrapped(tensor) else tensor.grad_fn
             if node is not None:
                 entry.node = self._walk(node, op, batch)
-                entry.output_nr = int(tensor.output_nr)
+                entry.output_nr = tensor.output_nr
         elif entry.requires_grad and not entry.grad_known:
             grad = tensor.grad
             entry.grad = None if grad is None else self._snapshots.of(grad)
@@ -288,14 +301,14 @@ class Tensors:
         base = None
         if not wrapped and tensor._is_view() and tensor._base is not None:
             base = self.see(tensor._base, batch).id
-        kind = type(tensor)
+        store = entry.store
         batch.append(
             Tensor(
                 entry.id,
                 entry.shape,
-                dtype_text(tensor.dtype),
-                device_text(tensor.device),
-                layout_text(tensor.layout),
+                DTYPES.get(dtype) or dtype_text(dtype),
+                device,
+                "strided" if layout is torch.strided else layout_text(layout),
                 "Tensor" if kind is torch.Tensor else kind.__name__,
                 entry.requires_grad,
                 leaf,
@@ -303,16 +316,12 @@ class Tensors:
                 entry.output_nr,
                 entry.op,
                 base,
-                -1 if entry.store is None else entry.store.id,
+                -1 if store is None else store.id,
                 entry.version,
-                bool(tensor.is_inference()),
+                inference,
                 entry.retains,
             )
         )
-
-
-def _version(tensor: Any) -> int | None:
-    return None if tensor.is_inference() else int(tensor._version)
 
 
 def _storage_address(tensor: Any) -> int:

@@ -21,6 +21,11 @@ _LOSSES = frozenset(("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "poi
 _DISPATCH = torch.overrides.handle_torch_function.__code__
 
 
+def is_loss(name: str) -> bool:
+    """A function that compares two tensors element by element."""
+    return name in _LOSSES
+
+
 def badness(data: Data | None) -> int:
     """0, or `INF`, or `NAN`: the worst that a content holds."""
     return 0 if data is None else NAN if data.nan else INF if data.inf else 0
@@ -53,7 +58,7 @@ class Warns:
 
     def loss(self, name: str, inputs: Sequence[Entry], site: Site | None, op: int) -> list[Event]:
         """A loss between tensors of different shapes: PyTorch repeats one of them, which is seldom meant."""
-        if name not in _LOSSES or len(inputs) < 2 or inputs[0].shape == inputs[1].shape:
+        if len(inputs) < 2 or inputs[0].shape == inputs[1].shape:
             return []
         first, second = inputs[0].shape, inputs[1].shape
         message = f"The loss compares shapes {first} and {second}, one of which is repeated to fit the other."

@@ -64,6 +64,24 @@ class Writer:
         if len(buffer) >= FRAME_BYTES or time.monotonic() - self._first >= FRAME_SECONDS:
             self.flush()
 
+    def write_all(self, events: Iterable[Event]) -> None:
+        """As `write` for each."""
+        for event in events:
+            self.write(event)
+
+    def write_small(self, events: list[Event]) -> None:
+        """As `write` for each, in one go: for at least 16 and less than 65,536 events that hold little."""
+        packed = self._encoder.encode(events)
+        if len(packed) > 16 * FRAME_BYTES:
+            return self.write_all(events)
+        if not self._buffer:
+            self._first = time.monotonic()
+        self._buffer += memoryview(packed)[3:]  # without the head of the array
+        self._count += len(events)
+        if len(self._buffer) >= FRAME_BYTES or time.monotonic() - self._first >= FRAME_SECONDS:
+            self.flush()
+        return None
+
     @property
     def pending(self) -> int:
         """Events that no frame holds yet."""
