@@ -550,6 +550,10 @@ class Forward:
         named = self._named(func)
         if named.name == "retain_grad":
             entry.retains = bool(tensor.retains_grad)
+            known: list[Event] = []  # a view whose base was written to has a new node by now, which nobody has seen
+            if entry.stale:
+                core.tensors.node_again(entry, tensor, known, None)
+                core.journal.write_all(known)
             tag = core.nodes.tag(tensor.grad_fn) if not tensor.is_leaf else None
             if tag is not None and entry.retains and not before[1]:
                 tag.retained = [*(tag.retained or ()), entry]

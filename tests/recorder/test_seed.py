@@ -171,6 +171,19 @@ def _bytes(grads: tuple[torch.Tensor | None, ...]) -> list[bytes | None]:
     return [None if g is None else g.detach().numpy().tobytes() for g in grads]
 
 
+def test_grad_retained_of_a_view_whose_base_was_written_to() -> None:
+    with record(values="all") as recording:
+        base = torch.randn(3, 3, requires_grad=True) * 2
+        view = base[:2]
+        base.mul_(0.5)
+        view.retain_grad()
+        view.sum().backward()
+    grad = recording.trace.at(recording.trace.steps).grad("view")
+    assert view.grad is not None
+    assert grad is not None
+    assert grad.tobytes() == view.grad.numpy().tobytes()
+
+
 @pytest.mark.parametrize("off", ["off", "OFF"])
 def test_switched_off_by_the_environment(off: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRADVIZ", off)
