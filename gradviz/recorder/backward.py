@@ -15,7 +15,7 @@ from gradviz.recorder.guard import guarded
 from gradviz.recorder.hooks import After, Before, take_off, to_front
 from gradviz.recorder.nodes import KEY, Tag
 from gradviz.recorder.plan import plan
-from gradviz.recorder.running import Arrived, Begun, Datas, Pass
+from gradviz.recorder.running import Arrived, Begun, Datas, Pass, any_differs, fitted, is_taken, known
 from gradviz.recorder.snapshot import differs, fit, total
 from gradviz.recorder.source import Site
 from gradviz.recorder.tensors import Entry
@@ -285,7 +285,7 @@ class Passes:
         trailing = self.core.journal.trailing
         first, added, last = fit((begun.before, begun.gin[0], after))
         trailing(Grad(leaf.id, "accumulate", first, added, last, run.id, tag.id))
-        if _any_differs((after,), (final,)):
+        if any_differs((after,), (final,)):
             first, last = fit((after, final))
             trailing(Grad(leaf.id, "hook", first, None, last, run.id, tag.id))
 
@@ -338,6 +338,8 @@ class Passes:
         if leaf is not None and tensor is not None:
             grad = tensor.grad
             begun.before = None if grad is None else core.snapshots.gradient(grad)
+            given = grads[0] if grads else None
+            begun.version = None if given is None or given.is_inference() else given._version
             leaf.grad, leaf.grad_known = begun.before, True
             if tensor._post_accumulate_grad_hooks:
                 self._watch(begun, tensor)
@@ -445,12 +447,13 @@ class Passes:
         before: Datas | None
         if begun is None or begun.gin is None:
             gin, before = self._received(run, tag, incoming)
-        else:
+            gout = self._handed_on(run, tag, grads, incoming, gin)
+        else:  # what was given may have been written to since it was looked at
             gin, before = begun.gin, begun.gin_before
-        gout = self._handed_on(run, tag, grads)
-        raw = None if begun is None or begun.raw is None or not _any_differs(begun.raw, gout) else begun.raw
+            gout = self._handed_on(run, tag, grads, (), ())
+        raw = None if begun is None or begun.raw is None or not any_differs(begun.raw, gout) else begun.raw
         if len(gin) + len(gout) > core.snapshots.few or before or raw:
-            gin, gout, before, raw = _fitted(gin, gout, before, raw)
+            gin, gout, before, raw = fitted(gin, gout, before, raw)
         events: list[Event] = [NodeRan(run.id, ident, gin, gout, before, raw, core.thread())]
         if any(d is not None and (d.nan or d.inf) for d in gout):
             now, bad = max([badness(d) for d in gout]), max([badness(d) for d in gin], default=0)
@@ -478,14 +481,19 @@ class Passes:
                     store.savers.discard(ident)
         core.journal.ran(events)
 
-    def _handed_on(self, run: Pass, tag: Tag, grads: Sequence[Any]) -> Datas:
-        """What a node returned, kept by where it goes, since it is what the next receives."""
-        arrived, gradient = run.arrived, self.core.snapshots.gradient
+    def _handed_on(self, run: Pass, tag: Tag, grads: Sequence[Any], incoming: Sequence[Any], gin: Datas) -> Datas:
+        """What a node returned, kept by where it goes, since it is what the next receives. What it only passes on, or
+        returns twice, is read once: `gin` holds what `incoming` holds now."""
+        arrived, snapshots = run.arrived, self.core.snapshots
         gout: list[Data | None] = []
         for edge, grad in zip(tag.edges, grads, strict=False):
             data = came = None
             if grad is not None:
-                data = gradient(grad)
+                data = known(grad, incoming, gin) or known(grad, grads, gout)
+                if data is None:
+                    data = snapshots.gradient(grad)
+                elif data.raw is not None:
+                    snapshots.fresh += len(data.raw)  # one more event that holds it
                 came = Arrived(ref(grad), None if grad.is_inference() else grad._version, data)
             gout.append(data)
             if edge[0] is not None:
@@ -509,8 +517,10 @@ class Passes:
         added = gin[0] if gin else None
         if grad is None:
             final = None
-        elif added is not None and grad is incoming[0] and not tensor._post_accumulate_grad_hooks:
-            final = added  # the engine has taken the gradient itself
+        elif added is not None and begun.mid is None and is_taken(begun, grad, incoming[0]):
+            final = added
+            if added.raw is not None:
+                core.snapshots.fresh += len(added.raw)
         else:
             final = core.snapshots.gradient(grad)
         after = begun.mid[0] if begun.mid else final
@@ -532,25 +542,3 @@ class Passes:
             seen.version = None if grad.is_inference() else grad._version
             events.append(Value(seen.id, final, seen.version))
         return events
-
-
-def _fitted(
-    gin: Datas, gout: Datas, before: Datas | None, raw: Datas | None
-) -> tuple[Datas, Datas, Datas | None, Datas | None]:
-    """The four parts of one run, made to fit into one event together."""
-    items = fit((*gin, *gout, *(before or ()), *(raw or ())))
-    first, second = len(gin), len(gin) + len(gout)
-    third = second + len(before or ())
-    return (
-        items[:first],
-        items[first:second],
-        items[second:third] if before is not None else None,
-        items[third:] if raw is not None else None,
-    )
-
-
-def _any_differs(before: Datas, after: Datas) -> bool:
-    return any(
-        was is not now and (was is None or now is None or differs(was, now))
-        for was, now in zip(before, after, strict=False)
-    )

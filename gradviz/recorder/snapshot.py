@@ -67,6 +67,12 @@ _copy = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_ssize_t)(
 )
 _least, _greatest, _add = np.minimum, np.maximum, np.add
 _array = np.frombuffer
+_square = np.vdot
+"""Unlike `dot` it never warns of what is too large: the program's warnings are its own."""
+_is_dense: Any = torch.ops.aten.is_non_overlapping_and_dense
+_vector_norm = torch.linalg.vector_norm
+_ROW = 16_384
+_silent = np.errstate(all="ignore")
 _SUMMED = {"float32": "<f4", "float64": "<f8", "complex64": "<c8", "complex128": "<c16"}
 _BITS = {1: torch.uint8, 2: torch.int16}
 DTYPES: dict[Any, str] = {}
@@ -166,7 +172,7 @@ class Snapshots:
             raw = tensor.detach().numpy().tobytes()
         if floating:
             array = _array(raw, kind)
-            if not math.isfinite(array.dot(array)):
+            if not math.isfinite(_square(array, array)):
                 return None
         data = Data(tuple(tensor.shape), text, "cpu", "strided", raw)
         self.unmeasured.append((data, kind, count))
@@ -269,6 +275,7 @@ def differs(before: Data, after: Data) -> bool:
     return before.norm != after.norm or before.parts != after.parts
 
 
+@_silent
 def total(items: Sequence[Any]) -> Data | None:
     """The sum that the engine makes of several contributions, in the order of their arrival; None where it cannot be
     told, since the bytes of one are not kept."""
@@ -290,6 +297,7 @@ def missing(tensor: Any, why: str) -> Data:
     return Data(shape, dtype_text(tensor.dtype), device_text(tensor.device), layout_text(tensor.layout), missing=why)
 
 
+@_silent
 def _measure(kind: Any, items: list[tuple[Data, int]]) -> None:
     """Give contents of one type their statistics, by one pass over all of them together."""
     counts = np.array([count for _, count in items])
@@ -353,6 +361,7 @@ def _exact(tensor: Any, device: str) -> Data:
     return _statistics(array, Data(shape, dtype_text(dtype), device, raw=raw))
 
 
+@_silent
 def _statistics(array: Any, data: Data) -> Data:
     """`data` with the statistics of a numpy array: over the finite elements, in double precision."""
     flat = array.ravel()
@@ -387,6 +396,7 @@ def _statistics(array: Any, data: Data) -> Data:
     )
 
 
+@_silent
 def _complex_statistics(flat: Any, data: Data) -> Data:
     finite = np.isfinite(flat)
     nan = int(np.isnan(flat).sum())
@@ -405,7 +415,7 @@ def _large(tensor: Any, device: str, count: int) -> Data:
     if dtype not in (torch.float32, torch.float64):
         tensor = tensor.float()
     thumb, shape = _thumbnail(tensor, count)
-    norm = float(torch.linalg.vector_norm(tensor))
+    norm = _norm(tensor, count)
     if not math.isfinite(norm):
         return replace(_statistics(tensor.numpy(), empty), thumb=thumb, thumb_shape=shape)
     low, high = torch.aminmax(tensor)
@@ -424,6 +434,19 @@ def _large(tensor: Any, device: str, count: int) -> Data:
         norm,
         thumb,
         shape,
+    )
+
+
+def _norm(tensor: Any, count: int) -> float:
+    """By rows, whose norms are put together in double precision: added up in single precision, the squares of millions
+    of elements lose the fifth digit."""
+    if count < 2 * _ROW or not _is_dense(tensor):
+        return float(_vector_norm(tensor))
+    flat = tensor.as_strided((count,), (1,))
+    whole = count - count % _ROW
+    return math.hypot(
+        float(_vector_norm(_vector_norm(flat[:whole].view(-1, _ROW), dim=1), dtype=torch.float64)),
+        float(_vector_norm(flat[whole:])),
     )
 
 
