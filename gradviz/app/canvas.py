@@ -11,14 +11,13 @@ from PySide6.QtGui import (
     QMouseEvent,
     QNativeGestureEvent,
     QPainter,
-    QPainterPath,
     QPaintEvent,
     QResizeEvent,
     QWheelEvent,
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from gradviz.app.differs import Ints, cards_of, paint_breaks, paint_differs
+from gradviz.app.differs import Ints, cards_of, paint_breaks, paint_differs, paint_spotlight
 from gradviz.app.eye import Eye, centered, fitted, revealed
 from gradviz.app.fonts import load_fonts
 from gradviz.app.levels import CROWD, Levels
@@ -43,7 +42,6 @@ READABLE = 0.5
 GLIDE_MS = 180
 REST_MS = 70
 """After so long without zooming the picture is drawn sharp."""
-LIT, SHADE = 14.0, 0.78
 """Of the spotlight: pixels around the card, and how much of the rest is covered."""
 MINIMAP_FROM = 30
 MINIMAP_EDGE = 16
@@ -176,13 +174,13 @@ class Canvas(QWidget):
             self._scene = self.composer.scene(frame, view)
         return self._scene
 
-    def set_margins(self, top: float, right: float, bottom: float, left: float) -> None:
+    def set_margins(self, top: float, right: float, bottom: float, left: float, *, glide: bool = False) -> None:
         """Keep these edges free of cards when fitting: other widgets lie there."""
         if (top, right, bottom, left) != self._margins:
             self._margins = (top, right, bottom, left)
             self._place_minimap()
             if not self._touched:
-                self.first_view()
+                self.first_view(glide=glide)
 
     def room(self) -> Box:
         """The part of the widget, in its pixels, that nothing else covers."""
@@ -236,23 +234,38 @@ class Canvas(QWidget):
         if box is not None:
             self._go(revealed(self.eye, box, self.room()), glide=glide)
 
-    def first_view(self) -> None:
+    def end_above(self, bottom: float) -> int | None:
+        """Where, in pixels from the top, this step's graph ends when it is fitted above a lower margin; None where it
+        cannot be read then, and where somebody has chosen another view."""
+        scene = self.scene()
+        if self._touched or scene is None or not scene.moment.graph.cards:
+            return None
+        x, y, width, height = self.room()
+        box = self._region(scene)
+        eye = fitted(box, (x, y, width, max(1.0, height + self._margins[2] - bottom)))
+        return round(eye.to_screen(0, box[1] + box[3])[1]) if eye.scale >= READABLE else None
+
+    def first_view(self, *, glide: bool = False) -> None:
         """The graph of this step (several iterations are several graphs) if it can be read whole, else a part that can:
         around the card where the step happens, or its beginning."""
         scene = self.scene()
         if scene is None or not scene.moment.graph.cards:
             return
         self._touched = False
-        room, now = self.room(), scene.moment.now
-        card = scene.moment.graph.cards[now or 0]
-        region = scene.composer.regions[card.generation]
+        room, now, region = self.room(), scene.moment.now, self._region(scene)
         whole = fitted(region, room)
         if whole.scale >= READABLE:
-            self._see(whole)
+            self._go(whole, glide=glide)
             return
         start = (region[0], region[1], 0.0, 0.0)
         box = start if now is None else tuple(scene.far.boxes[now].tolist())
-        self._see(centered(box, region, room, READABLE))
+        self._go(centered(box, region, room, READABLE), glide=glide)
+
+    @staticmethod
+    def _region(scene: Scene) -> Box:
+        """Where the cards of this step's iteration lie."""
+        card = scene.moment.graph.cards[scene.moment.now or 0]
+        return scene.composer.regions[card.generation]
 
     def _make_room(self) -> None:
         """What has grown glides into view whole, as long as nobody has chosen another view and it stays readable."""
@@ -385,23 +398,9 @@ class Canvas(QWidget):
                     self._differing = cards_of(scene.moment.graph, self._differs)
                 paint_differs(painter, scene, self.eye, self._differing)
             if self.session.view.presenter and self.session.view.show.spotlight:
-                self._dim(painter, scene)
+                paint_spotlight(painter, scene, self.eye)
             paint_breaks(painter, scene, self.eye, self.session.view.breaks)
         painter.end()
-
-    def _dim(self, painter: QPainter, scene: Scene) -> None:
-        """Put everything but the card where the step happens into the shade."""
-        now = scene.moment.now
-        if now is None:
-            return
-        x, y, w, h = scene.far.boxes[now].tolist()
-        left, top = self.eye.to_screen(x, y)
-        card = QRectF(left, top, w * self.eye.scale, h * self.eye.scale).adjusted(-LIT, -LIT, LIT, LIT)
-        shade = QPainterPath()
-        shade.addRect(QRectF(self.rect()))
-        shade.addRoundedRect(card, LIT, LIT)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.fillPath(shade, color(load_theme(self.session.view.theme).canvas, SHADE))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -1,4 +1,4 @@
-"""What differs from another run, marked on a canvas: a dashed outline and the sign ≠."""
+"""Marks that lie over the cards of a canvas: what differs from another run, where the playhead stops, the spotlight."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QPainter, QPen
+from PySide6.QtGui import QPainter, QPainterPath, QPen
 
 from gradviz.app.bulk import placed
 from gradviz.app.eye import Eye
@@ -21,6 +21,8 @@ SIGN = 15.0
 MOST = 600
 """Marks that are drawn at once."""
 DOT = 5.0
+LIT, SHADE = 14.0, 0.78
+"""The rim of light around the card in the spotlight, in pixels, and how much of the rest the shade hides."""
 LEGIBLE = 26.0
 """Cards that are narrower on the screen have no room for the sign."""
 
@@ -70,3 +72,18 @@ def paint_breaks(painter: QPainter, scene: Scene, eye: Eye, keys: Iterable[str])
         painter.setPen(QPen(color(theme.panel), 1.5))
         painter.setBrush(color(theme.selection))
         painter.drawEllipse(QPointF(x, y + box[3] * eye.scale / 2), DOT, DOT)
+
+
+def paint_spotlight(painter: QPainter, scene: Scene, eye: Eye) -> None:
+    """Put everything but the card where the step happens into the shade."""
+    now = scene.moment.now
+    if now is None:
+        return
+    x, y, width, height = scene.far.boxes[now].tolist()
+    left, top = eye.to_screen(x, y)
+    card = QRectF(left, top, width * eye.scale, height * eye.scale).adjusted(-LIT, -LIT, LIT, LIT)
+    shade = QPainterPath()
+    shade.addRect(QRectF(painter.viewport()))
+    shade.addRoundedRect(card, LIT, LIT)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.fillPath(shade, color(scene.moment.theme.canvas, SHADE))

@@ -145,8 +145,14 @@ class ErrorCard(Panel):
 
     # ---- where it stands
 
-    def place(self, canvas: Canvas, bottom: int) -> None:
-        """Stand below the failing node, or above it where there is no room, inside the canvas."""
+    def needed(self) -> int:
+        """Height in pixels that it takes at its width."""
+        self._fit()
+        return self.height()
+
+    def place(self, canvas: Canvas, bottom: int, below: int | None) -> None:
+        """Stand inside the canvas: below the graph that ends at pixel `below` where there is room for it, else (None)
+        below the failing node, or above it."""
         if self._fault is None or not self.isVisible():
             self.link.hide()
             return
@@ -158,7 +164,8 @@ class ErrorCard(Panel):
             self.move((canvas.width() - width) // 2, max(60, (bottom - height) // 2))
             return
         x = max(12, min(anchor.center().x() - width // 3, canvas.width() - width - 12))
-        y = min(_beside(anchor, height, bottom), canvas.height() - height - 2)
+        free = _beside(anchor, height, bottom) if below is None else min(below + GAP, bottom - height)
+        y = min(free, canvas.height() - height - 2)
         self.move(x, y)
         self._place_link(anchor.center().x(), anchor.bottom(), anchor.top(), y, height)
         self.raise_()

@@ -93,6 +93,7 @@ class Stage(Panel):
         self.welcome = Welcome(self)
         self.counter = Counter(self.session, self)
         self.keycaps = KeyCaps(commands, self)
+        self._gave_way = False
         self._timer = QTimer(self, singleShot=True, interval=0)
         self._timer.timeout.connect(self.arrange)
         self.canvas.moved.connect(self._timer.start)
@@ -146,8 +147,14 @@ class Stage(Panel):
         reserved = kept * (1.6 * view.show.scale if view.presenter else 1.0)
         self.search.setVisible(not view.presenter)
         self.counter.move(width - EDGE - self.counter.width(), 12)
-        self.canvas.set_margins(TOP, 24, reserved + 2 * EDGE, 24)
-        self.error.place(self.canvas, height - EDGE)
+        lower = reserved + 2 * EDGE
+        failed = self.error.needed() + 2 * EDGE if self.error.isVisibleTo(self) else 0
+        # The graph gives way to the card where it stays readable; else the card stands beside its node.
+        end = self.canvas.end_above(failed) if failed else None
+        gave_way, self._gave_way = self._gave_way, end is not None
+        room = max(lower, failed) if self._gave_way else lower
+        self.canvas.set_margins(TOP, 24, room, 24, glide=gave_way or self._gave_way)
+        self.error.place(self.canvas, height - EDGE, end)
         asks = self.quiz.isVisibleTo(self)
         self.narration.setVisible(
             not (self.error.isVisibleTo(self) or asks or view.comparing)

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gradviz.app.fonts import load_fonts
 from gradviz.app.paint import color, font, pen
-from gradviz.app.track_paint import LEFT, ROWS, TOP, Picture, paint_chip, paint_tracks
+from gradviz.app.track_paint import LEFT, ROWS, TOP, Picture, paint_chip, paint_names, paint_tracks
 from gradviz.app.tracks import Tracks
 from gradviz.explain import Words, narrate, step_label
 from gradviz.player.view import ViewState
@@ -184,6 +184,7 @@ class Timeline(QWidget):
         painter.setClipping(False)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         self._mark_hits(painter)
+        paint_names(painter, self._geometry(), view.step, 0.0 if view.hides else 2 * FUTURE)
         self._playhead(painter, x)
         self._here(painter, x)
 

@@ -22,6 +22,7 @@ from gradviz.app.tracks import (
     OP,
     ROW_OF,
     SEED,
+    Bracket,
     Floats,
     Ints,
     Tracks,
@@ -48,6 +49,8 @@ EDGE = 4.0
 """The chip of the current step stays so far from the panel's edge."""
 BAR = 3
 """Pixels of a bar, its gap included."""
+BRACKET, APART = 29.0, 9.0
+"""Where brackets lie, and how far a name keeps from the playhead."""
 DENSE = 600
 """Lines of more points than this are drawn thin and unsmoothed."""
 STEEP = 50.0
@@ -82,6 +85,18 @@ class Picture:
         """First and last step in view, and one more on each side."""
         last = self.first + (self.width - LEFT) / self.scale
         return max(0, int(self.first) - 1), min(self.tracks.steps, int(last) + 2)
+
+    @cached_property
+    def brackets(self) -> list[Bracket]:
+        """The brackets that are wide enough to be drawn, in the order of their steps."""
+        shown = self.tracks.brackets_in(*self.seen, self.scale)
+        wide = (b for b in shown if self.x(b.last + 0.42) - self.x(b.first - 0.42) >= 8)
+        return sorted(wide, key=lambda b: b.first)
+
+    def edges(self, bracket: Bracket) -> tuple[float, float]:
+        """From where to where the name of a bracket may stand."""
+        left, right = self.x(bracket.first - 0.42), self.x(bracket.last + 0.42)
+        return max(left, float(LEFT - 14)), min(right, float(self.width - 160))
 
     @cached_property
     def leaves(self) -> dict[int, tuple[Ints, Floats]]:
@@ -313,20 +328,32 @@ def _changes(painter: QPainter, picture: Picture) -> None:
 
 
 def _brackets(painter: QPainter, picture: Picture) -> None:
-    theme = picture.theme
-    painter.setFont(font("sans", 10, 400))
-    first, last = picture.seen
-    for bracket in picture.tracks.brackets_in(first, last, picture.scale):
+    y = BRACKET
+    painter.setPen(pen(picture.theme.idle, 0.8, 1.0, ()))
+    for bracket in picture.brackets:
         left, right = picture.x(bracket.first - 0.42), picture.x(bracket.last + 0.42)
-        if right - left < 8:
-            continue
-        y = 29.0
-        painter.setPen(pen(theme.idle, 0.8, 1.0, ()))
         corners = [QPointF(left, y + 4), QPointF(left, y), QPointF(right, y), QPointF(right, y + 4)]
         painter.drawPolyline(QPolygonF(corners))
+
+
+def paint_names(painter: QPainter, picture: Picture, step: int, faint: float) -> None:
+    """The names of the brackets, beside the playhead at `step` where it would cross them; later ones with opacity
+    `faint`."""
+    painter.setFont(font("sans", 10, 400))
+    painter.setPen(color(picture.theme.text_dim))
+    head = picture.x(step)
+    shown = picture.brackets
+    for k, bracket in enumerate(shown):
+        left, right = picture.edges(bracket)
         text = picture.words("ui.timeline.pass", number=bracket.label) if bracket.is_pass else bracket.label
-        left, right = max(left, float(LEFT - 14)), min(right, float(picture.width - 160))
         text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, int(max(0.0, right - left)))
-        if len(text) > 1 or bracket.label == text:
-            painter.setPen(color(theme.text_dim))
-            painter.drawText(QRectF(left, y - 16, right - left, 14), Qt.AlignmentFlag.AlignCenter, text)
+        if len(text) < 2 and text != bracket.label:
+            continue
+        width = painter.fontMetrics().horizontalAdvance(text)
+        x = (left + right - width) / 2
+        if x - APART < head < x + width + APART:
+            end = picture.edges(shown[k + 1])[0] if k + 1 < len(shown) else float(picture.width - 160)
+            x = head + APART if head + APART + width <= max(right, end) else head - APART - width
+        painter.setOpacity(faint if bracket.first > step else 1.0)
+        painter.drawText(QPointF(x, BRACKET - 5), text)
+    painter.setOpacity(1.0)

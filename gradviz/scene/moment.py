@@ -47,8 +47,8 @@ class Moment:
     def node_codes(self) -> npt.NDArray[np.uint8]:
         """Code of each node by its id."""
         codes = _OF_STATUS[self.frame.statuses]
-        planned = (codes == PENDING) & self.frame.planned
-        codes[planned] = PLANNED
+        # A node whose saved tensors are freed waits, too, when a pass comes again: what it did was an earlier pass.
+        codes[((codes == PENDING) | (codes == FREED)) & self.frame.planned] = PLANNED
         return codes
 
     @cached_property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
+from gradviz import assets
 from gradviz.actions import ACTIONS
 from gradviz.app.output import SHOWN, tail
 from gradviz.app.status import duration, leaf_count
@@ -109,6 +112,27 @@ def test_the_card_of_a_fault_stands_clear_of_the_card_that_failed(open_on: Opene
     window.trigger("step.previous")
     QApplication.processEvents()
     assert not card.isVisible() and window.desk.stage.narration.isVisible()
+
+
+def test_a_graph_that_stays_readable_gives_way_to_the_card(open_on: Opened, tmp_path: Path) -> None:
+    program, file = tmp_path / "twice.py", tmp_path / "twice.gradviz"
+    program.write_text(assets.path("programs", "one_layer.py").read_text() + "loss.backward()\nloss.backward()\n")
+    subprocess.run([sys.executable, "-m", "gradviz.recorder", "-o", str(file), str(program)], check=False)
+    window = open_on(file)
+    window.resize(1280, 800)
+    window.session.update(reduced_motion=True)
+    assert window.wait_ready(20)
+    card, canvas = window.desk.stage.error, window.desk.canvas
+    before = canvas.eye
+    window.trigger("step.last")
+    QApplication.processEvents()
+    assert card.isVisible() and canvas.composer is not None
+    keys = [shown.key for shown in canvas.composer.graph.cards]
+    places = [place for key in keys if (place := canvas.anchor(key))]
+    assert len(places) == len(keys) and not any(card.geometry().intersects(place) for place in places)
+    window.trigger("step.previous")
+    QApplication.processEvents()
+    assert canvas.eye == before, "and comes back when the card is gone"
 
 
 def test_pytorch_s_text_is_folded_and_the_card_can_be_dismissed(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QImage, QWheelEvent
+from PySide6.QtGui import QImage, QPainter, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from gradviz.app.timeline import Timeline, bytes_text
-from gradviz.app.track_paint import CHIP_FROM, LEFT, chip_left
+from gradviz.app.track_paint import CHIP_FROM, LEFT, chip_left, paint_names
 from gradviz.app.tracks import BACKWARD_ROW, FAULT_BACK, FORWARD_ROW, LEAF, NODE, OP, SEED, Tracks, bars
 from gradviz.session import Session
 from gradviz.trace import Trace
@@ -264,3 +264,26 @@ def test_the_last_step_of_a_long_name_is_drawn_inside_the_panel(qtbot: QtBot) ->
     y = round(widget._y(36) + 12)
     column = {image.pixelColor(x, y).name() for x in (597, 598, 599)}
     assert column == {image.pixelColor(599, 200).name()}, "nothing of the chip at the very edge"
+
+
+def test_the_name_of_a_bracket_is_written_beside_the_playhead(timeline: Timeline) -> None:
+    shape = timeline._geometry()
+    assert shape.brackets
+    image = QImage(timeline.size(), QImage.Format.Format_ARGB32)
+    for step in range(timeline.tracks.steps + 1):
+        painter = Told(image)
+        paint_names(painter, shape, step, 0.5)
+        painter.end()
+        assert len(painter.notes) == len(shape.brackets)
+        assert not [spot for spot in painter.notes if spot[0] - 4 < timeline.x_of(step) < spot[1] + 4], step
+
+
+class Told(QPainter):
+    """A painter that notes from where to where it writes."""
+
+    def __init__(self, image: QImage) -> None:
+        super().__init__(image)
+        self.notes: list[tuple[float, float]] = []
+
+    def drawText(self, place: QPointF, text: str) -> None:  # type: ignore[override]
+        self.notes.append((place.x(), place.x() + self.fontMetrics().horizontalAdvance(text)))

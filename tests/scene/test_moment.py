@@ -10,7 +10,7 @@ import pytest
 from gradviz.graph.index import GraphIndex
 from gradviz.graph.model import Card, Graph
 from gradviz.player.view import ViewState
-from gradviz.scene.moment import Moment, find_card
+from gradviz.scene.moment import PLANNED, Moment, find_card
 from gradviz.scene.runs import Runs
 from gradviz.scene.theme import load_theme
 from gradviz.trace import Trace
@@ -96,3 +96,12 @@ def test_an_empty_graph_and_an_empty_trace() -> None:
     assert empty.codes.tolist() == []
     assert empty.now is None
     assert empty.lit == frozenset()
+
+
+def test_a_freed_node_waits_when_a_pass_comes_again() -> None:
+    trace = recording(2, retain=False)
+    again = int(trace.pass_step.view[1])
+    assert [moment(trace, again - 1).node_code(n) for n in trace.passes[1].planned if moment(trace, again - 1).freed(n)]
+    now = moment(trace, again)
+    for node in trace.passes[1].planned:
+        assert now.node_code(node) == PLANNED and now.freed(node) == moment(trace, again - 1).freed(node)
