@@ -28,7 +28,7 @@ from gradviz.app.recording import RecorderProcess
 from gradviz.app.setup_page import SetupPage
 from gradviz.app.stage import Stage
 from gradviz.app.status import StatusBar
-from gradviz.app.style import SIDES, TIMELINE, dress
+from gradviz.app.style import CODE, SIDES, TIMELINE, dress
 from gradviz.app.timeline import Timeline
 from gradviz.app.toolbar import Toolbar, shown_name
 from gradviz.explain import Words, why
@@ -183,7 +183,7 @@ class Desk(QObject):
                 layout.activate()  # splitters take sizes for the width that they have
         sides, halves = self.store.shape("sides"), self.store.shape("halves")
         if sides is None or not self.sides.restoreState(sides):
-            self.sides.setSizes([*SIDES])
+            self.sides.setSizes([max(SIDES[0], min(self.window.width() * 21 // 100, CODE)), *SIDES[1:]])
         if halves is None or not self.halves.restoreState(halves):
             self.halves.setSizes([max(300, self.window.height() - TIMELINE - 84), TIMELINE])
 

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFontMetricsF, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import (
+    QFont,
+    QFontMetricsF,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QTextLayout,
+    QTextOption,
+)
 from PySide6.QtWidgets import QApplication, QSizePolicy, QToolTip, QWidget
 
 from gradviz.app.fonts import load_fonts
@@ -276,18 +286,11 @@ class _Pen:
         self.link(top, row.go)
 
     def paragraph(self, text: str, token: str, face: str, size: float) -> None:
-        made = font(face, size, 400)
-        flags = (
-            int(Qt.TextFlag.TextWordWrap | Qt.TextFlag.TextWrapAnywhere)
-            if face == "mono"
-            else int(Qt.TextFlag.TextWordWrap)
-        )
-        box = QFontMetricsF(made).boundingRect(QRectF(PAD, self.y, self.room, 4000), flags, text)
+        layout = _wrapped(text, font(face, size, 400), self.room)
         if self.painter:
-            self.painter.setFont(made)
             self.painter.setPen(color(self.theme.color(token)))
-            self.painter.drawText(QRectF(PAD, self.y, self.room, box.height() + 2), flags, text)
-        self.y += box.height() + 3
+            layout.draw(self.painter, QPointF(PAD, self.y))
+        self.y += layout.boundingRect().height() + 3
 
     def formula(self, row: Formula) -> None:
         ratio = self.painter.device().devicePixelRatio() if self.painter else 1.0
@@ -454,3 +457,19 @@ def _exact(data: Data) -> np.ndarray[tuple[int, int], np.dtype[np.float64]] | No
     if not values.size:
         return None
     return values.reshape(-1, values.shape[-1]) if values.ndim else values.reshape(1, 1)
+
+
+def _wrapped(text: str, made: QFont, room: float) -> QTextLayout:
+    """Text in lines no wider than `room`: broken between words, and inside one only where it is wider than a line."""
+    layout = QTextLayout(text.replace("\n", "\u2028"), made)
+    option = QTextOption()
+    option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+    layout.setTextOption(option)
+    layout.beginLayout()
+    y = 0.0
+    while (line := layout.createLine()).isValid():
+        line.setLineWidth(room)
+        line.setPosition(QPointF(0, y))
+        y += line.height()
+    layout.endLayout()
+    return layout

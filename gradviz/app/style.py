@@ -19,6 +19,8 @@ BAR = 56
 """Height of the toolbar."""
 SIDES = (300, 860, 330)
 """Widths of left column, canvas and inspector before anybody moves the borders."""
+CODE = 420
+"""As far as a wide window widens the left column, for the lines of the program."""
 TIMELINE = 226
 """Height of the timeline, likewise."""
 
