@@ -88,6 +88,8 @@ class Toolbar(Panel):
         self._row.addStretch(2)
         self.devices = QComboBox()
         self.devices.setObjectName("code")
+        self.devices.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.devices.setMinimumContentsLength(len("CPU"))  # its width is to stay when the devices become known
         self.devices.activated.connect(self._device_chosen)
         self._row.addWidget(self.devices)
         self.theme_button = self._button("view.theme", "plain", text=False)
