@@ -89,6 +89,7 @@ class Toolbar(Panel):
         self.devices = QComboBox()
         self.devices.setObjectName("code")
         self.devices.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.devices.setIconSize(QSize(0, 0))
         self.devices.setMinimumContentsLength(len("CPU"))  # its width is to stay when the devices become known
         self.devices.activated.connect(self._device_chosen)
         self._row.addWidget(self.devices)
