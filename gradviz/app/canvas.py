@@ -37,8 +37,8 @@ from gradviz.session import Session
 
 CLICK = 5.0
 """Pixels that the mouse may move between press and release of a click."""
-READABLE = 0.5
-"""A first view is not scaled below this: it shows the beginning instead."""
+READABLE, WHOLE = 0.5, 0.4
+"""The scale of a first view that shows a part only, and down to which all of a graph is shown instead."""
 GLIDE_MS = 180
 REST_MS = 70
 """After so long without zooming the picture is drawn sharp."""
@@ -243,7 +243,7 @@ class Canvas(QWidget):
         x, y, width, height = self.room()
         box = self._region(scene)
         eye = fitted(box, (x, y, width, max(1.0, height + self._margins[2] - bottom)))
-        return round(eye.to_screen(0, box[1] + box[3])[1]) if eye.scale >= READABLE else None
+        return round(eye.to_screen(0, box[1] + box[3])[1]) if eye.scale >= WHOLE else None
 
     def first_view(self, *, glide: bool = False) -> None:
         """The graph of this step (several iterations are several graphs) if it can be read whole, else a part that can:
@@ -254,7 +254,7 @@ class Canvas(QWidget):
         self._touched = False
         room, now, region = self.room(), scene.moment.now, self._region(scene)
         whole = fitted(region, room)
-        if whole.scale >= READABLE:
+        if whole.scale >= WHOLE:
             self._go(whole, glide=glide)
             return
         start = (region[0], region[1], 0.0, 0.0)
@@ -271,7 +271,7 @@ class Canvas(QWidget):
         """What has grown glides into view whole, as long as nobody has chosen another view and it stays readable."""
         if self.composer is not None and not self._touched:
             whole = fitted(self.composer.layout.bounds, self.room())
-            if whole.scale >= READABLE:
+            if whole.scale >= WHOLE:
                 self._go(whole)
 
     def _hold(self, old: Composer, new: Composer) -> None:

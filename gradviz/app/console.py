@@ -156,4 +156,5 @@ class Console(Panel):
         self.line.setReadOnly(reason is not None)
         self.prompt.setEnabled(reason is None)
         self.line.setPlaceholderText(reason or self.words("ui.console.hint"))
+        self.line.viewport().update()  # Qt paints a placeholder anew only when it comes or goes
         self.line.setToolTip(self._commands["run.line"].toolTip() if reason is None else reason)
