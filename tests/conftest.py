@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from gradviz.app import launch
 from gradviz.trace import Trace
+from tests import forked
 from tests.lesson_runs import record_lessons
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -25,6 +27,14 @@ def own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     home = tmp_path_factory.mktemp("home")
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
         monkeypatch.setenv(name, str(home / name.split("_")[1].lower()))
+
+
+@pytest.fixture(autouse=True)
+def quick_recorders(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recorders of windows are forked from one that has imported PyTorch, but for a test that is marked `cold`."""
+    if request.node.get_closest_marker("cold") is None:
+        stand_in = SimpleNamespace(**vars(subprocess) | {"Popen": forked.popen(subprocess.Popen)})
+        monkeypatch.setattr(launch, "subprocess", stand_in)
 
 
 @pytest.fixture(scope="session")
@@ -42,8 +52,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, programs: Path) -> Callab
     def record(name: str) -> Path:
         if name not in made:
             path = folder / f"{name}.gradviz"
-            command = [sys.executable, "-m", "gradviz.recorder", "-o", str(path), str(programs / f"{name}.py")]
-            ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+            ran = forked.record("-o", path, programs / f"{name}.py")
             assert path.exists(), ran.stderr
             made[name] = path
         return made[name]

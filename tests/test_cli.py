@@ -88,12 +88,13 @@ def test_a_program_is_recorded_before_it_is_exported(tmp_path: Path, programs: P
 
 def test_diagnose_says_what_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRADVIZ_CONFIG_DIR", str(tmp_path))
-    said = dict(line.split(maxsplit=1) for line in run("--diagnose").stdout.splitlines())
+    told = run("--diagnose").stdout
+    said = dict(line.split(maxsplit=1) for line in told.splitlines())
     assert said["torch"].startswith(version("torch"))
     assert said["settings"] == str(tmp_path)
     assert "JetBrains Mono" in said["fonts"]
     assert Path(said["resources"]).is_dir()
-    assert "offscreen" in run("--diagnose").stdout
+    assert "offscreen" in told
 
 
 @pytest.mark.parametrize(

@@ -23,10 +23,15 @@ CODE = 420
 """As far as a wide window widens the left column, for the lines of the program."""
 TIMELINE = 226
 """Height of the timeline, likewise."""
+DRESSED = "dressed"
+"""The application's property that tells what it was dressed in."""
 
 
 def dress(app: QApplication, name: str, *, larger: float = 0.0) -> None:
     """Give every window the colours of a theme; `larger` (1 or more) makes the letters for a lecture hall."""
+    if app.property(DRESSED) == (worn := f"{name} {larger}"):
+        return  # Qt would style every widget again, for a second
+    app.setProperty(DRESSED, worn)
     theme = load_theme(name)
     load_fonts()
     if app.style().objectName().lower() != "fusion":

@@ -50,6 +50,7 @@ def alive(pid: int) -> bool:
 # ---- a live process takes lines
 
 
+@pytest.mark.cold
 def test_lines_are_run_shown_and_played(live: Window, qtbot: QtBot) -> None:
     end = live.session.view.steps
     qtbot.mouseClick(live.desk.toolbar.backward, Qt.MouseButton.LeftButton)
@@ -118,6 +119,7 @@ def test_undo_runs_the_program_and_all_but_the_last(live: Window) -> None:
 # ---- it ends
 
 
+@pytest.mark.cold
 def test_killed_at_once_and_run_again_by_one_button(open_on: Opened, tmp_path: Path, qtbot: QtBot) -> None:
     window = open_on(program(tmp_path, SLOW))
     qtbot.waitUntil(lambda: window.session.view.steps > 20, timeout=60_000)
@@ -213,6 +215,7 @@ def test_what_cannot_be_decoded_is_told_and_the_good_part_stays(open_on: Opened,
 # ---- nothing is left behind
 
 
+@pytest.mark.cold
 def test_closing_the_window_ends_its_recorder(open_on: Opened, tmp_path: Path, qtbot: QtBot) -> None:
     window = open_on(program(tmp_path, SLOW))
     qtbot.waitUntil(lambda: window.session.view.steps > 0, timeout=60_000)

@@ -183,6 +183,17 @@ def test_playing_reaches_the_end_and_stops(shown: Window, qtbot: QtBot) -> None:
 # ---- what is said
 
 
+def test_a_window_is_dressed_once(
+    shown: Window, open_on: Callable[..., Window], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sheets: list[str] = []
+    monkeypatch.setattr(QApplication, "setStyleSheet", lambda _, sheet: sheets.append(sheet))
+    open_on()
+    assert not sheets, "Qt styles every widget again, for a second"
+    shown.trigger("view.theme")
+    assert len(sheets) == 1
+
+
 def test_title_theme_and_language_switch_live_and_are_remembered(
     open_on: Callable[..., Window], recorded: Callable[[str], Path]
 ) -> None:

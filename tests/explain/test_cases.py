@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import torch
 from gradviz.explain import LANGUAGES, QUESTIONS, narrate, why
 from gradviz.explain.words import Words, table
 from gradviz.trace import Trace, number, open_trace
+from tests import forked
 from tests.explain import more_programs
 from tests.explain.case_programs import MORE, PROGRAMS, trace_of
 
@@ -195,9 +194,8 @@ def _sent(folder: Path) -> Trace:
     (folder / "second.py").write_text("def double(x):\n    return x * 2\n")
     program, out = folder / "first.py", folder / "out.gradviz"
     program.write_text("import torch\nfrom second import double\ny = double(torch.ones(2, requires_grad=True))\n")
-    command = [sys.executable, "-m", "gradviz.recorder", "--live", "-o", str(out), str(program)]
     sent = json.dumps({"cell": 1, "source": "z = y * 3\nz.sum().backward()"}) + "\n"
-    subprocess.run(command, input=sent, text=True, capture_output=True, check=True, timeout=120)
+    assert forked.record("--live", "-o", out, program, sent=sent).returncode == 0
     return open_trace(out)
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +13,7 @@ import torch
 from gradviz.explain import QUESTIONS, fault_card, ledger, narrate, numbers, rule, step_label, why
 from gradviz.explain.rules import terms
 from gradviz.trace import Trace, open_trace
+from tests import forked
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE_LAYER = """
@@ -81,8 +80,7 @@ def recording(name: str) -> Trace:
         program = folder / f"{name}.py"
         program.write_text(PROGRAMS[name], "utf-8")
     out = folder / f"{name}.gradviz"
-    command = [sys.executable, "-m", "gradviz.recorder", "-o", str(out), str(program)]
-    subprocess.run(command, cwd=ROOT, check=False, capture_output=True, timeout=120)
+    forked.record("-o", out, program)
     return open_trace(out)
 
 
@@ -215,7 +213,7 @@ def test_a_square_says_that_its_two_gradients_are_added(tmp_path: Path) -> None:
     program = tmp_path / "square.py"
     program.write_text("import torch\ne = torch.tensor([2.0, 3.0], requires_grad=True)\n(e * e).sum().backward()\n")
     out = tmp_path / "square.gradviz"
-    subprocess.run([sys.executable, "-m", "gradviz.recorder", "-o", str(out), str(program)], cwd=ROOT, check=True)
+    assert forked.record("-o", out, program).returncode == 0
     trace = open_trace(out)
     step = next(s for s in range(trace.steps + 1) if step_label(trace, s) == "Mul")
     body = narrate(trace, step, "en").body

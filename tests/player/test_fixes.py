@@ -12,8 +12,8 @@ import pytest
 
 from gradviz.explain import fault_card
 from gradviz.player.fixes import Mended, repair, with_argument, with_ones
-from gradviz.trace import Trace
-from gradviz.trace.codec import Decoder
+from gradviz.trace import Trace, open_trace
+from tests import forked
 
 TWICE = """import torch
 w = torch.ones(2, requires_grad=True)
@@ -125,11 +125,11 @@ def test_ones_are_put_first() -> None:
 def test_the_cure_stands_where_the_cause_is(tmp_path: Path) -> None:
     """A line that was sent freed the buffers: it is named as an action, and it is what the cure changes."""
     source = "\n".join(TWICE.split("\n")[:3])
-    program = tmp_path / "program.py"
+    program, out = tmp_path / "program.py", tmp_path / "out.gradviz"
     program.write_text(source)
     actions = ("loss.backward()", "loss.backward()")
     sent = "".join(json.dumps({"cell": i, "source": s}) + "\n" for i, s in enumerate(actions, 1))
-    command = [sys.executable, "-m", "gradviz.recorder", "--live", str(program)]
-    trace = Trace(Decoder().feed(subprocess.run(command, input=sent.encode(), capture_output=True, check=True).stdout))
+    assert forked.record("--live", "-o", out, program, sent=sent).returncode == 0
+    trace = open_trace(out)
     assert "loss.backward() in action 1 freed them" in fault_card(trace, 0).fact
     assert mended(trace, "retain_graph", actions) == Mended(source, ("loss.backward(retain_graph=True)", actions[1]))
