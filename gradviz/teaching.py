@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Protocol
+from weakref import ref
 
 from gradviz.explain.questions import kinds_at
 from gradviz.player.engine import pass_for
@@ -11,6 +13,7 @@ from gradviz.player.experiments import experiments
 from gradviz.player.program import Program, edited
 from gradviz.player.show import scaled, toggled
 from gradviz.session import Session
+from gradviz.trace import Trace
 
 
 class TeachPort(Protocol):
@@ -36,13 +39,21 @@ MOST_OPS = 5_000
 """Longer recordings are not searched for experiments: that is asked at every change, and takes time."""
 
 
+@lru_cache(1)
+def _offers(trace: ref[Trace], events: int, text: str) -> bool:
+    """There is an experiment. Looked for once for each state of a recording: several rows ask at every change."""
+    found = trace()
+    return found is not None and bool(experiments(found, text))
+
+
 def breakable(session: Session) -> str | None:
     """The program has something to break."""
     if session.view.live in ("starting", "running"):
         return "ui.reason.running"
     if session.view.busy is not None or len(session.trace.ops) > MOST_OPS:
         return "ui.reason.no_experiment"
-    if session.view.experiment is not None or experiments(session.trace, session.view.program.text):
+    trace = session.trace
+    if session.view.experiment is not None or _offers(ref(trace), len(trace.events), session.view.program.text):
         return None
     return "ui.reason.no_experiment"
 

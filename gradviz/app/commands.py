@@ -93,7 +93,7 @@ class Commands(QObject):
             action.setText(words(row.title) + ("…" if row.asks else ""))
             action.setIconText(words(row.title))
             action.setStatusTip(words(row.sentence))
-            self._tip(row, words)
+            self._tip(row, words, row.when(self.session))
 
     def refresh(self) -> None:
         """Enabled, checked, icons: as the session stands."""
@@ -105,20 +105,20 @@ class Commands(QObject):
     def _refresh_row(self, row: Action) -> None:
         view, action = self.session.view, self._actions[row.id]
         theme = load_theme(view.theme)
-        if action.isEnabled() != (row.when(self.session) is None):
-            action.setEnabled(not action.isEnabled())
+        reason = row.when(self.session)
+        action.setEnabled(reason is None)
         if row.checked is not None:
             action.setChecked(row.checked(self.session))
         if row.icon:
             name = "pause" if row.id == "play.toggle" and view.playing else row.icon
             action.setIcon(icon(name, theme.text, theme.text_faint))
-        self._tip(row, Words(view.language))
+        self._tip(row, Words(view.language), reason)
 
-    def _tip(self, row: Action, words: Words) -> None:
+    def _tip(self, row: Action, words: Words, reason: str | None) -> None:
         action = self._actions[row.id]
         keys = f"  ({key_text(row)})" if row.keys or row.plain else ""
         lines = [words(row.title) + keys, words(row.sentence)]
-        if (reason := row.when(self.session)) is not None:
+        if reason is not None:
             lines.append(words(reason))
         tip = "\n".join(lines)
         if action.toolTip() != tip:

@@ -6,8 +6,10 @@ import contextlib
 import json
 import os
 import queue
+import select
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -33,28 +35,47 @@ TELL_SECONDS = 0.06
 """While much arrives, panels are told of it this often."""
 GRACE_MS = 500
 """How long a program has for KeyboardInterrupt before it is ended."""
+LOOK_MS = 200
+"""How often a silent recorder is looked at."""
 BACKLOG = 32
 """Chunks that wait at most: beyond, the pipe fills and the program waits, so memory stays bounded."""
 
 
 class Reader(threading.Thread):
-    """Reads a pipe into a bounded queue, b"" at its end. It only waits and copies; decoding is the window's work."""
+    """Reads a recorder's pipe into a bounded queue, b"" at its end. It only waits and copies; decoding is the window's
+    work. The end of the process is the end too: a child that it left behind may hold the pipe open for ever."""
 
-    def __init__(self, descriptor: int, wake: Callable[[], object]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], wake: Callable[[], object]) -> None:
         super().__init__(daemon=True, name="recorder pipe")
         self.chunks: queue.Queue[bytes] = queue.Queue(BACKLOG)
         self.abandoned = False
-        self._descriptor = descriptor
+        self._process = process
         self._wake = wake
 
     def run(self) -> None:
+        assert self._process.stdout is not None
+        descriptor = self._process.stdout.fileno()
         while not self.abandoned:
             try:
-                chunk = os.read(self._descriptor, 65536)
+                chunk = os.read(descriptor, 65536) if self._more(descriptor) else b""
             except OSError:
                 chunk = b""
             if not self._put(chunk) or not chunk:
                 return
+
+    def _more(self, descriptor: int) -> bool:
+        """Wait until something can be read; False where that will never be, as the process is no more."""
+        if sys.platform == "win32":
+            return True  # nothing is forked there, and pipes cannot be waited for in this way
+        watch = select.poll()
+        watch.register(descriptor, select.POLLIN)
+        while not self.abandoned:
+            ended = self._process.poll() is not None  # asked first: what it wrote before is there by now
+            if watch.poll(0 if ended else LOOK_MS):
+                return True
+            if ended:
+                return False
+        return False
 
     def _put(self, chunk: bytes) -> bool:
         while not self.abandoned:
@@ -125,8 +146,7 @@ class RecorderProcess(QObject):
             self.session.update(live="gone")
             self.lost.emit("start", str(error))
             return
-        assert self._launched.process.stdout is not None
-        self._reader = Reader(self._launched.process.stdout.fileno(), self._arrived.emit)
+        self._reader = Reader(self._launched.process, self._arrived.emit)
         self._reader.start()
 
     def stop(self) -> None:
@@ -200,7 +220,6 @@ class RecorderProcess(QObject):
             if piece is None:
                 break
             if piece == b"":
-                self._tell()
                 self._lost()
                 return
             fresh = True
@@ -301,9 +320,8 @@ class RecorderProcess(QObject):
             return
         kind, detail = _why(launched, self._stopping, bool(self.session.trace.events))
         trace = self.session.trace
-        if trace.cells and trace.cells[-1].id not in trace.ended:
-            ended = Ended(trace.cells[-1].id, "interrupted" if self._stopping else "killed")
-            self.session.append([ended])
+        cut = trace.cells and trace.cells[-1].id not in trace.ended
+        self.session.append([Ended(trace.cells[-1].id, "interrupted" if self._stopping else "killed")] if cut else ())
         self.close()
         self.session.update(live="gone", playing=False, following=False)
         self._arrive(last=True)

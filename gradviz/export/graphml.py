@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gradviz.export.info import node_line
+from gradviz.export.svg import fit
 from gradviz.graph.networks import graphml
 from gradviz.trace import Frame, Trace
 from gradviz.trace.events import Node
@@ -22,4 +23,4 @@ def _facts(frame: Frame, node: Node) -> dict[str, str | int]:
         "op": node.op,
         "leaf": frame.trace.name(node.leaf) if node.leaf is not None else None,
     }
-    return {key: value for key, value in facts.items() if value is not None}
+    return {key: fit(v) if isinstance(v, str) else v for key, v in facts.items() if v is not None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from xml.sax.saxutils import escape, quoteattr
 
@@ -14,6 +15,13 @@ FONTS = {
     "mono": "'JetBrains Mono', ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace",
     "sans": "Inter, system-ui, 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', 'DejaVu Sans', sans-serif",
 }
+
+_UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def fit(text: str) -> str:
+    """A text with every character that XML 1.0 has no way to hold (section 2.2) as U+FFFD."""
+    return _UNFIT.sub("\ufffd", text)
 
 
 def to_svg(
@@ -44,7 +52,7 @@ def document(page: Page) -> str:
     parts = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{w}" height="{h}" viewBox="{x} {y} {w} {h}" role="img">',
-        f"<title>{escape(page.title)}</title>",
+        f"<title>{escape(fit(page.title))}</title>",
         _rect(Rect(*page.box, page.ground)),
         *shapes_svg(page.shapes),
         "</svg>\n",
@@ -124,7 +132,7 @@ def _text(t: Text) -> str:
     font = quoteattr(FONTS[t.font])
     return (
         f'<text x="{n(t.x)}" y="{n(t.y)}" font-family={font} font-size="{n(t.size)}"{weight}{anchor} '
-        f'fill="{t.color}"{opacity} xml:space="preserve">{escape(t.text)}</text>'
+        f'fill="{t.color}"{opacity} xml:space="preserve">{escape(fit(t.text))}</text>'
     )
 
 

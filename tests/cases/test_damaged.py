@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from gradviz.explain import narrate, why
+from gradviz.export.graphml import to_graphml
 from gradviz.export.info import describe, summary
 from gradviz.export.json_ import to_json
 from gradviz.export.svg import to_svg
@@ -35,6 +36,7 @@ def drive(trace: Trace) -> None:
     json.loads(to_json(trace, last))
     for step in {last, last // 2}:
         ET.fromstring(to_svg(trace, step))
+        ET.fromstring(to_graphml(trace, step))
     default_root(trace)
     leaves(trace)
     find(trace.at(last), "add")

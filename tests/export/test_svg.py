@@ -6,8 +6,10 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from gradviz.export.svg import to_svg
+from gradviz.export.svg import fit, to_svg
 from gradviz.scene.theme import load_theme
+from gradviz.trace import Trace
+from gradviz.trace.events import Ended, Fault, Header, Op
 from tests.scene.one_layer import recording
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -71,3 +73,11 @@ def test_modes_show_their_half() -> None:
 def test_steps_outside_are_the_nearest_inside() -> None:
     assert to_svg(recording(), 999) == to_svg(recording(), 14)
     assert to_svg(recording(), -5) == to_svg(recording(), 0)
+
+
+def test_what_xml_cannot_hold_is_replaced() -> None:
+    odd = "\0 \x1b[31m \ufffe \ud800"
+    fault = Fault(0, odd, "")
+    made = [Header(program=odd), Op(0, "ones", outputs=(0,)), fault, Ended(0, "error")]
+    svg = to_svg(Trace(made), 2)
+    assert "\ufffd[31m" in " ".join(words(svg)) and fit("é\t∇\n𝔘") == "é\t∇\n𝔘"
