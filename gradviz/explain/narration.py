@@ -281,7 +281,7 @@ class _Teller:
         return self.trace.nodes[node].name if leaf is None else tensor_label(self.trace, leaf)
 
     def _input(self, node: Node, edge: int) -> str:
-        op = self.trace.ops[node.op] if node.op is not None else None
+        op = self.trace.op(node.op)
         if op is not None and len(op.nodes) == 1 and len(op.inputs) == len(node.edges):
             return tensor_label(self.trace, op.inputs[edge])
         shipped = self.trace.rules.get(node.name)

@@ -75,7 +75,7 @@ def _not_leaf(story: Story, told: Tensor, name: str) -> None:
         leaf = next((t for t in op.inputs if _is_nameless_leaf(trace, t)), None)
         if leaf is not None:
             made = trace.tensor(leaf)
-            maker = trace.ops[made.op] if made is not None and made.op is not None else None
+            maker = trace.op(made.op) if made is not None else None
             text = sentence(maker.text) if maker is not None else tensor_label(trace, leaf)
             story.say("none.nameless_leaf", name=name, made=text)
             return

@@ -106,11 +106,11 @@ def here(story: Story, node: int) -> None:
         made = told.within is not None and trace.passes[told.within].create_graph
         key = "here.parent" if made else "here.again"
         story.say(key, born, parent=node_label(trace, told.parent))
-    if told.op is None:
+    op = trace.op(told.op)
+    if op is None:
         if told.parent is None:
             story.say("here.unseen")
         return
-    op = trace.ops[told.op]
     where = place(trace, op.span, story.language)
     story.say("here.op", born, op=op.name, where=where, step=born, text=sentence(op.text) or op.func)
     if len(op.nodes) > 1:

@@ -177,7 +177,8 @@ def _has(trace: Trace, node: int, argument: str | None) -> bool:
     told = trace.nodes[node]
     if told.leaf is not None:
         return argument in trace.names_of.get(told.leaf, ())
-    return told.op is not None and _makes(trace, trace.ops[told.op], argument)
+    op = trace.op(told.op)
+    return op is not None and _makes(trace, op, argument)
 
 
 def _makes(trace: Trace, op: Op, name: str) -> bool:

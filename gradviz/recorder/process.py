@@ -259,6 +259,8 @@ class Process:
                     journal.settle(caught=True)
                 if journal.pending:
                     journal.flush()
+            except MemoryError:
+                continue  # the program may let some go
             except OSError as error:
                 self._recorder.core.fail("writing the recording", error)
                 journal.closed = True

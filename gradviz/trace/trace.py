@@ -239,6 +239,10 @@ class Trace:
         """What held after `step`; steps outside the recording are taken as the nearest one inside it."""
         return Frame(self, max(0, min(step, self.steps)))
 
+    def op(self, ident: int | None) -> Op | None:
+        """The operation that a tensor or a node names; None where it names none, or one that was not told (yet)."""
+        return self.ops[ident] if ident is not None and ident < len(self.ops) else None
+
     def event_at(self, step: int) -> AnyItem | None:
         """The event that is this step; None for step 0."""
         index = int(self._step_index.view[step])
