@@ -151,10 +151,15 @@ class Console(Panel):
         if differ(old, new, "theme"):
             self.prompt.setStyleSheet(f"color: {self.theme.text_dim}; padding-top: 3px;")
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
     def _fit(self) -> None:
         reason = self._commands.reason("run.line")
         self.line.setReadOnly(reason is not None)
         self.prompt.setEnabled(reason is None)
-        self.line.setPlaceholderText(reason or self.words("ui.console.hint"))
+        hint, room = reason or self.words("ui.console.hint"), max(80, self.width() - 48)
+        self.line.setPlaceholderText(self.line.fontMetrics().elidedText(hint, Qt.TextElideMode.ElideRight, room))
         self.line.viewport().update()  # Qt paints a placeholder anew only when it comes or goes
         self.line.setToolTip(self._commands["run.line"].toolTip() if reason is None else reason)
