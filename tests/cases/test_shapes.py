@@ -56,18 +56,23 @@ def test_v1_very_long_chains_are_recorded_dropped_and_freed(tmp_path: Path, leng
     assert len(trace.gone_node) >= length
 
 
-def test_a43_many_checkpoints_stacked() -> None:
+@pytest.mark.parametrize("reentrant", [False, True])
+@pytest.mark.parametrize("count", [300, pytest.param(5000, marks=pytest.mark.slow)])
+def test_a43_many_checkpoints_stacked(count: int, reentrant: bool) -> None:
     def program() -> Tensor:
         x = torch.ones(1, requires_grad=True)
         y = x
-        for _ in range(300):
-            y = checkpoint(torch.sin, y, use_reentrant=False)
+        for _ in range(count):
+            y = checkpoint(torch.sin, y, use_reentrant=reentrant)
         y.sum().backward()
         return x
 
     trace, x = recorded(program)
-    assert same(end(trace).grad("x"), x.grad)
-    assert len([o for o in trace.ops if o.within is not None and o.name == "sin"]) == 300
+    plain = program().grad
+    assert plain is not None
+    assert torch.equal(x.grad, plain)
+    assert same(end(trace).grad("x"), plain)
+    assert len([o for o in trace.ops if o.within is not None and o.name == "sin"]) == count
 
 
 @pytest.mark.parametrize("steps", [20, 50, 200])
