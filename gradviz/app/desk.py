@@ -164,6 +164,7 @@ class Desk(QObject):
         self.commands.give_plain_keys(self.canvas, self.timeline)
         self.layouts.settled.connect(self._look)
         self.recorder.lost.connect(self._lost)
+        self.recorder.limited.connect(lambda: self.port.tell("ui.banner.limit", warn=True))
         self.recorder.starved.connect(self._starved)
         self.reader.ended.connect(self.port.tell_damage)
         self.left.build.built.connect(lambda form: self.port.rerun(from_form(form)))

@@ -29,6 +29,10 @@ runpy.run_module("gradviz.recorder", run_name="__main__", alter_sys=True)
 """Gives any interpreter this recorder, and nothing else of ours: the folder that gradviz is installed in may hold
 packages that were made for another Python. A package of that name which is installed there stands back."""
 
+LIVE_EVENTS = 1_000_000
+"""A window takes about 1 kB for each, so that a recording beyond this would take more memory than many machines have to
+spare. `gradviz record` goes on to `recorder.MAX_EVENTS`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Launched:
@@ -106,6 +110,7 @@ def launch(program: Program, *, device: str = "cpu", extra: tuple[str, ...] = ()
     errors = Path(folder.name) / "stderr.txt"
     source, shown = _file_of(program, Path(folder.name))
     command = [setup.python or sys.executable, "-c", BOOT, PACKAGE, "--live", "--display-path", shown]
+    command += ["--max-events", str(LIVE_EVENTS)]
     if program.form is None and device != "cpu":
         command += ["--device", device]
     command += extra

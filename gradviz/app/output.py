@@ -39,7 +39,7 @@ class OutputPanel(Panel):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(12, 0, 4, 0)
         layout.addWidget(self.text)
-        self._shown: tuple[int, int, str] = (-1, -1, "")
+        self._shown: tuple[int, int, str, str] = (-1, -1, "", "")
         self.setFocusProxy(self.text)
         self.begin()
 
@@ -48,10 +48,10 @@ class OutputPanel(Panel):
         self.text.setPlaceholderText(self.words("ui.output.empty"))
 
     def refresh(self, old: ViewState | None, new: ViewState) -> None:
-        if not differ(old, new, "step", "events", "revision", "theme"):
+        if not differ(old, new, "step", "events", "revision", "theme", "language"):
             return
         pieces, count = tail(self.session.trace, new.step)
-        shown = (new.revision, count, new.theme)
+        shown = (new.revision, count, new.theme, new.language)
         if shown == self._shown:
             return
         self._shown = shown
@@ -61,6 +61,8 @@ class OutputPanel(Panel):
         for piece in _within(pieces, room):
             form = QTextCharFormat()
             form.setForeground(color(self.theme.error if piece.stream == "stderr" else self.theme.text_dim))
+            if piece.skipped:
+                cursor.insertText(self.words("ui.output.skipped", count=f"{piece.skipped:,}"), form)
             cursor.insertText(piece.text, form)
         self.text.moveCursor(QTextCursor.MoveOperation.End)
         self.text.moveCursor(QTextCursor.MoveOperation.StartOfLine)

@@ -24,7 +24,7 @@ from gradviz.player.view import go
 from gradviz.session import Session
 from gradviz.trace import Decoder, Trace, TraceError
 from gradviz.trace.codec import AnyItem
-from gradviz.trace.events import Cell, Ended, Fault, Header
+from gradviz.trace.events import Cell, Ended, Fault, Header, Warn
 
 PIECE = 8 * 1024
 """Bytes that are decoded at once: a compressed frame of them becomes a few hundred events."""
@@ -100,6 +100,8 @@ class RecorderProcess(QObject):
     sent = Signal(str)
     starved = Signal()
     """The program asked for input, and there was none left."""
+    limited = Signal()
+    """The recording has become as large as it may; the program goes on without it."""
     _arrived = Signal()
 
     def __init__(self, session: Session, parent: QObject | None = None) -> None:
@@ -273,6 +275,9 @@ class RecorderProcess(QObject):
         elif isinstance(event, Fault):
             if (event.type, event.message, event.caught) == ("EOFError", "EOF when reading a line", False):
                 self.starved.emit()
+        elif isinstance(event, Warn):
+            if event.code == "limit":
+                self.limited.emit()
         elif isinstance(event, Ended):
             self._deadline.stop()
             self._stopping = False

@@ -98,6 +98,8 @@ class StatusText(Panel):
         nodes, leaves = len(trace.nodes), leaf_count(trace)
         text = self.words("ui.status.node" if nodes == 1 else "ui.status.nodes", count=f"{nodes:,}")
         text += " · " + self.words("ui.status.leaf" if leaves == 1 else "ui.status.leaves", count=f"{leaves:,}")
+        if missing := max((ended.left_out.get("ops", 0) for ended in trace.ended.values()), default=0):
+            text += " · " + self.words("ui.status.left_out", count=f"{missing:,}")
         ended = trace.ended.get(0)
         if ended is not None and ended.seconds:
             text += " · " + self.words("ui.status.seconds", seconds=duration(ended.seconds))

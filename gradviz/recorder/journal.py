@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
+from gradviz.recorder.printed import Printed, Stream
 from gradviz.recorder.snapshot import Snapshots
 from gradviz.trace.codec import FRAME_BYTES, FRAME_SECONDS, Writer
 from gradviz.trace.events import (
@@ -69,6 +70,7 @@ class Journal:
         self._max_events = max_events
         self._max_bytes = max_bytes
         self._waiting: list[Event] = []
+        self.printed = Printed()
         self.closed = False
 
     def write(self, event: Event) -> None:
@@ -78,7 +80,7 @@ class Journal:
     def write_all(self, events: Sequence[Event]) -> None:
         """Append events with none of another thread between them."""
         with self.lock:
-            if self._waiting or self.gone:
+            if self._waiting or self.gone or self.printed.due:
                 self._catch_up()
             if self.begun:
                 begun, self.begun[:] = list(self.begun), []
@@ -88,14 +90,16 @@ class Journal:
     def ran(self, events: Sequence[Event]) -> None:
         """Append the run of the node that began last: its beginning needs no event of its own."""
         with self.lock:
-            if self._waiting or self.gone:
+            if self._waiting or self.gone or self.printed.due:
                 self._catch_up()
             self._append(events)
 
     def _catch_up(self) -> None:
-        """Tell what happened before and waits to be told: a fault was handled, nodes died."""
+        """Tell what happened before and waits to be told: a fault was handled, lines were printed, nodes died."""
         if self._waiting:
             self.settle(caught=True)
+        elif self.printed.due:
+            self._append(self.printed.take())
         if self.gone:
             self._tell_gone()
 
@@ -103,9 +107,27 @@ class Journal:
         """Append an event that unwinding writes: behind a fault that waits, not after its settling."""
         with self.lock:
             if self._waiting:
-                self._waiting.append(event)
+                self._waiting += (*self.printed.take(), event)
             else:
                 self.write_all((event,))
+
+    def output(self, text: str, stream: Stream) -> None:
+        """Append what was printed. It is joined with what is printed next; where a fault waits, it stands behind it."""
+        with self.lock:
+            told = self.printed.add(text, stream)
+            if self._waiting:
+                self._waiting += told
+            elif told:
+                self._append(told)
+
+    def finish_output(self) -> None:
+        """Append the end of what was printed, also where it is a flood."""
+        with self.lock:
+            told = self.printed.finish()
+            if self._waiting:
+                self._waiting += told
+            else:
+                self._append(told)
 
     def fault(self, event: Fault) -> None:
         """Append a fault, which waits until `settle`."""
@@ -116,7 +138,7 @@ class Journal:
     def settle(self, *, caught: bool) -> None:
         """The fault that waits was handled by the program, or was not."""
         with self.lock:
-            waiting, self._waiting = self._waiting, []
+            waiting, self._waiting = [*self._waiting, *self.printed.take()], []
             self._append([_as_caught(e) if isinstance(e, Fault) and caught else e for e in waiting])
             if waiting:
                 self.flush()
@@ -130,6 +152,8 @@ class Journal:
         """Hand over what is pending."""
         with self.lock:
             if not self.closed:
+                if self.printed.due and not self._waiting:
+                    self._append(self.printed.take())
                 self._drain()
                 self._writer.flush()
 
@@ -143,7 +167,7 @@ class Journal:
     @property
     def pending(self) -> int:
         """Events that no frame holds yet."""
-        return len(self._pending) + self._writer.pending
+        return len(self._pending) + self._writer.pending + len(self.printed.due)
 
     def _append(self, events: Sequence[Event]) -> None:
         if self.full or self.failed:
@@ -165,17 +189,22 @@ class Journal:
         if not self._pending:
             return
         pending, self._pending = self._pending, []
-        fresh = self._snapshots.measure()
-        if fresh < FRAME_BYTES and 16 <= len(pending) < 4096:
-            self._writer.write_small(pending)
-        else:
-            self._writer.write_all(pending)
+        try:
+            fresh = self._snapshots.measure()
+            if fresh < FRAME_BYTES and 16 <= len(pending) < 4096:
+                self._writer.write_small(pending)
+            else:
+                self._writer.write_all(pending)
+        except BaseException:
+            self.failed = True  # some of them are lost, so that what follows would contradict what came before
+            raise
         if self._writer.bytes_written >= self._max_bytes and not self.full:
             self._stop()
 
     def _stop(self) -> None:
         self.full = True
         self._on_full()
+        self._append([Warn("limit", f"Recording stopped here, at {self.events} events. The program went on.")])
 
     def _tell_gone(self) -> None:
         count = len(self.gone)

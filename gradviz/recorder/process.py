@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import ast
 import builtins
+import contextlib
 import io
 import json
 import linecache
@@ -90,6 +91,7 @@ class Process:
         self._source = Path(self._path).read_bytes()
         text = _decoded(self._source)
         if options.live:
+            _offer_first()
             given = os.open(options.stdin or os.devnull, os.O_RDONLY)
             os.dup2(given, 0)
             os.close(given)
@@ -259,8 +261,8 @@ class Process:
                     journal.settle(caught=True)
                 if journal.pending:
                     journal.flush()
-            except MemoryError:
-                continue  # the program may let some go
+            except MemoryError as error:
+                self._recorder.core.fail("writing the recording", error)
             except OSError as error:
                 self._recorder.core.fail("writing the recording", error)
                 journal.closed = True
@@ -274,6 +276,12 @@ class Process:
             return real(prompt)
 
         return ask
+
+
+def _offer_first() -> None:
+    """Where memory runs out, Linux ends a process of its choice: rather this one, or one it starts, than the window."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def _decoded(source: bytes) -> str:

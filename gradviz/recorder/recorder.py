@@ -25,7 +25,7 @@ from gradviz.recorder.forward import Forward, Mode
 from gradviz.recorder.guard import guarded
 from gradviz.recorder.hooks import registering
 from gradviz.recorder.modules import Modules
-from gradviz.trace.events import Cell, Ended, Event, Header, Output, Warn
+from gradviz.trace.events import Cell, Ended, Event, Header, Warn
 
 MAX_EVENTS = 20_000_000
 MAX_BYTES = 4 << 30
@@ -163,7 +163,9 @@ class Recorder:
         """A cell is over."""
         core = self.core
         core.journal.settle(caught=True)
+        core.journal.finish_output()
         left = {"values": core.snapshots.left_out, "ops": core.journal.dropped}
+        left["output"] = core.journal.printed.left_out
         if core.journal.failed and not self._told_failure:
             self._told_failure = True
             message = f"The recorder failed and stopped there; the program went on. {core.problems[0]}"
@@ -186,7 +188,7 @@ class Recorder:
     def output(self, text: str, stream: Any = "stdout") -> None:
         """The program has printed."""
         if text:
-            self.core.journal.trailing(Output(text, stream))
+            self.core.journal.output(text, stream)
 
     @guarded
     def bind(self, namespace: dict[str, Any], *, unseen: bool = True) -> None:
@@ -239,6 +241,7 @@ class Recorder:
     @guarded
     def flush(self) -> None:
         """Hand over what is pending."""
+        self.core.journal.finish_output()
         self.core.journal.flush()
 
     @guarded

@@ -59,7 +59,12 @@ class Writer:
         buffer = self._buffer
         if not buffer:
             self._first = time.monotonic()
-        self._encoder.encode_into(event, buffer, -1)
+        begin = len(buffer)
+        try:
+            self._encoder.encode_into(event, buffer, -1)
+        except BaseException:
+            del buffer[begin:]  # half an event would be damage
+            raise
         self._count += 1
         if len(buffer) >= FRAME_BYTES or time.monotonic() - self._first >= FRAME_SECONDS:
             self.flush()

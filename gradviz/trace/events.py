@@ -131,7 +131,7 @@ class Ended(Event, frozen=True, tag="ended"):
     status: str = "ok"
     exit_code: int | None = None
     left_out: dict[str, int] = {}
-    """What was not recorded -> how many. Keys are codes such as "ops", "values", "output_bytes", "threads"."""
+    """What was not recorded -> how many. Keys are codes such as "ops", "values", "output" (characters), "threads"."""
     seconds: float = 0.0
     final: bool = False
     """The recorder is leaving: nothing follows."""
@@ -355,10 +355,12 @@ class BackwardEnded(Event, frozen=True, tag="backward_ended"):
 
 
 class Output(Event, frozen=True, tag="output"):
-    """What the program printed."""
+    """What the program printed. Of a flood only parts are told."""
 
     text: str
     stream: Literal["stdout", "stderr"] = "stdout"
+    skipped: int = 0
+    """Characters of this stream before `text` that are told nowhere."""
 
 
 class Fault(Event, frozen=True, tag="fault"):
@@ -385,7 +387,7 @@ class Fault(Event, frozen=True, tag="fault"):
 class Warn(Event, frozen=True, tag="warning"):
     """PyTorch was silent and something is wrong, or something was not seen. Codes: "nan", "inf", "data_edit",
     "broadcast_loss", "unreached_parameter", "unseen" (a region that gradviz could not look into), "python" (a
-    warning that the program raised)."""
+    warning that the program raised), "limit" (recording stops here)."""
 
     code: str
     message: str = ""

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot
 
 from gradviz.app.window import Window
@@ -22,6 +21,7 @@ from gradviz.player.program import Program
 from gradviz.player.setup import Setup
 from gradviz.trace import Trace
 from gradviz.trace.events import Ended, Fault, Gone, Header, Op, Scope
+from tests.app.pulse import Pulse, queued
 
 Opened = Callable[..., Window]
 
@@ -35,32 +35,6 @@ UNFLUSHED = 0.5
 """Seconds of which the end may be lost: a frame is handed over after 50 ms, and the machine may be busy."""
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-
-
-def queued() -> float:
-    """Seconds that this thread has waited for a processor so far."""
-    return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
-
-
-class Pulse:
-    """How long the window's thread was away from its events at most, waiting for a processor left out."""
-
-    def __init__(self) -> None:
-        self.longest = 0.0
-        self._last = time.perf_counter() - queued()
-        self._timer = QTimer(interval=5)
-        self._timer.timeout.connect(self._beat)
-        self._timer.start()
-
-    def _beat(self) -> None:
-        now = time.perf_counter() - queued()
-        self.longest = max(self.longest, now - self._last - 0.005)
-        self._last = now
-
-    def stop(self) -> float:
-        self._beat()
-        self._timer.stop()
-        return self.longest
 
 
 @dataclass

@@ -186,3 +186,14 @@ def test_writing_replaces_only_by_whole_files(tmp_path: Path) -> None:
     write_trace(path, events(3))
     assert open_trace(path).events == events(3)
     assert [p.name for p in tmp_path.iterdir()] == ["a.gradviz"]
+
+
+def test_an_event_that_cannot_be_packed_leaves_no_half() -> None:
+    frames: list[bytes] = []
+    writer = Writer(frames.append)
+    writer.write(Output("before"))
+    with pytest.raises(TypeError):
+        writer.write(Output(["half", object()]))  # type: ignore[arg-type]
+    writer.write(Output("after"))
+    writer.flush()
+    assert Decoder().feed(b"".join(frames)) == [Output("before"), Output("after")]
