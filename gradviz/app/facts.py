@@ -281,7 +281,8 @@ class Facts:
         norm = f"‖∇‖ {number(grad.norm)}" if grad is not None and grad.norm is not None else ""
         rows: list[Row] = [Head(".grad", norm)]
         if grad is None:
-            why = "grad_none" if told.is_leaf else "grad_not_kept"
+            had = self.frame.grad_event(ident) is not None
+            why = "grad_dropped" if had else "grad_none" if told.is_leaf else "grad_not_kept"
             return [*rows, Numbers(None), Note(self._t(why), "text_faint")]
         return [*rows, *self._content(grad, "grad")]
 

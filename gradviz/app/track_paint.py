@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QPainter, QPainterPath, QPolygonF
+from PySide6.QtGui import QFontMetricsF, QPainter, QPainterPath, QPolygonF
 
 from gradviz.app.paint import color, font, pen
 from gradviz.app.tracks import (
@@ -49,14 +50,26 @@ EDGE = 4.0
 """The chip of the current step stays so far from the panel's edge."""
 BAR = 3
 """Pixels of a bar, its gap included."""
-BRACKET, APART = 29.0, 9.0
-"""Where brackets lie, and how far a name keeps from the playhead."""
+BRACKET, CHANGE, APART = 29.0, 10.0, 9.0
+"""Where brackets lie, the base line of the names of changes, and how far a name keeps from the playhead."""
+LONGEST = 220
 DENSE = 600
 """Lines of more points than this are drawn thin and unsmoothed."""
 STEEP = 50.0
 """Norms further apart than this are shown on a logarithmic scale."""
 _TOKENS = {OP: "forward", SEED: "gradient", NODE: "gradient", LEAF: "leaf", FAULT: "error", FAULT_BACK: "error"}
 _DASHES: tuple[tuple[float, ...], ...] = ((), (6.0, 3.0), (2.0, 2.0), (8.0, 2.0, 2.0, 2.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A text above the tracks: whose `step` it tells, where it starts, how wide it is, and where it has to end."""
+
+    step: int
+    text: str
+    left: float
+    width: float
+    end: float
 
 
 @dataclass(frozen=True)
@@ -93,10 +106,44 @@ class Picture:
         wide = (b for b in shown if self.x(b.last + 0.42) - self.x(b.first - 0.42) >= 8)
         return sorted(wide, key=lambda b: b.first)
 
-    def edges(self, bracket: Bracket) -> tuple[float, float]:
-        """From where to where the name of a bracket may stand."""
-        left, right = self.x(bracket.first - 0.42), self.x(bracket.last + 0.42)
-        return max(left, float(LEFT - 14)), min(right, float(self.width - 160))
+    @cached_property
+    def bracket_names(self) -> list[Name]:
+        """What stands above the brackets that have room for it."""
+        metrics, names = QFontMetricsF(font("sans", 10, 400)), []
+        edges = [(self.x(b.first - 0.42), self.x(b.last + 0.42)) for b in self.brackets]
+        limit = float(self.width - 160)
+        for k, (bracket, (left, right)) in enumerate(zip(self.brackets, edges, strict=True)):
+            left, right = max(left, float(LEFT - 14)), min(right, limit)
+            text = self.words("ui.timeline.pass", number=bracket.label) if bracket.is_pass else bracket.label
+            text = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, max(0.0, right - left))
+            if len(text) < 2 and text != bracket.label:
+                continue
+            width, end = metrics.horizontalAdvance(text), edges[k + 1][0] if k + 1 < len(edges) else limit
+            names.append(Name(bracket.first, text, (left + right - width) / 2, width, max(right, end)))
+        return names
+
+    @cached_property
+    def changes(self) -> list[int]:
+        """The steps in view that change a `.grad` outside a pass, as far as they can be told apart."""
+        first, last = self.seen
+        every = self.tracks.changes
+        near = every[bisect_left(every, first) : bisect_right(every, last)]
+        return list({round(self.x(step) / 2): step for step in reversed(near)}.values())[::-1]
+
+    @cached_property
+    def change_names(self) -> list[Name]:
+        """What such steps are called, as long as names do not touch."""
+        metrics, names, free = QFontMetricsF(font("mono", 10, 400)), list[Name](), -1e9
+        for step in self.changes:
+            event, x = self.tracks.trace.event_at(step), self.x(step)
+            text = (event.text if isinstance(event, Grad) else "") or self.label(step)
+            width = metrics.horizontalAdvance(text)
+            if x - width / 2 > free + 6 and width < LONGEST:
+                if names:
+                    names[-1] = replace(names[-1], end=x - width / 2 - 6)
+                names.append(Name(step, text, x - width / 2, width, float(self.width)))
+                free = x + width / 2
+        return names
 
     @cached_property
     def leaves(self) -> dict[int, tuple[Ints, Floats]]:
@@ -305,26 +352,11 @@ def _line(points: int) -> float:
 
 
 def _changes(painter: QPainter, picture: Picture) -> None:
-    """Dashed lines where `.grad` changes outside a pass, named as long as names do not touch."""
-    theme = picture.theme
-    first, last = picture.seen
-    painter.setFont(font("mono", 10, 400))
-    free = -1e9
-    drawn: set[int] = set()
-    for step in picture.tracks.changes:
+    """Dashed lines where `.grad` changes outside a pass."""
+    painter.setPen(pen(picture.theme.idle, 1.0, 1.0, (3.0, 3.0)))
+    for step in picture.changes:
         x = picture.x(step)
-        if not first <= step <= last or round(x / 2) in drawn:
-            continue
-        drawn.add(round(x / 2))
-        painter.setPen(pen(theme.idle, 1.0, 1.0, (3.0, 3.0)))
         painter.drawLine(QPointF(x, 14), QPointF(x, picture.height - 14))
-        event = picture.tracks.trace.event_at(step)
-        text = (event.text if isinstance(event, Grad) else "") or picture.label(step)
-        width = painter.fontMetrics().horizontalAdvance(text)
-        if x - width / 2 > free + 6 and width < 220:
-            painter.setPen(color(theme.text_dim))
-            painter.drawText(QRectF(x - width / 2 - 2, 0, width + 4, 13), Qt.AlignmentFlag.AlignCenter, text)
-            free = x + width / 2
 
 
 def _brackets(painter: QPainter, picture: Picture) -> None:
@@ -337,23 +369,19 @@ def _brackets(painter: QPainter, picture: Picture) -> None:
 
 
 def paint_names(painter: QPainter, picture: Picture, step: int, faint: float) -> None:
-    """The names of the brackets, beside the playhead at `step` where it would cross them; later ones with opacity
-    `faint`."""
-    painter.setFont(font("sans", 10, 400))
+    """The names of brackets and changes, beside the playhead at `step` where it would cross them; later ones with
+    opacity `faint`."""
     painter.setPen(color(picture.theme.text_dim))
     head = picture.x(step)
-    shown = picture.brackets
-    for k, bracket in enumerate(shown):
-        left, right = picture.edges(bracket)
-        text = picture.words("ui.timeline.pass", number=bracket.label) if bracket.is_pass else bracket.label
-        text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, int(max(0.0, right - left)))
-        if len(text) < 2 and text != bracket.label:
-            continue
-        width = painter.fontMetrics().horizontalAdvance(text)
-        x = (left + right - width) / 2
-        if x - APART < head < x + width + APART:
-            end = picture.edges(shown[k + 1])[0] if k + 1 < len(shown) else float(picture.width - 160)
-            x = head + APART if head + APART + width <= max(right, end) else head - APART - width
-        painter.setOpacity(faint if bracket.first > step else 1.0)
-        painter.drawText(QPointF(x, BRACKET - 5), text)
+    for names, made, y in (
+        (picture.bracket_names, font("sans", 10, 400), BRACKET - 5),
+        (picture.change_names, font("mono", 10, 400), CHANGE),
+    ):
+        painter.setFont(made)
+        for name in names:
+            x = name.left
+            if x - APART < head < x + name.width + APART:
+                x = head + APART if head + APART + name.width <= name.end else head - APART - name.width
+            painter.setOpacity(faint if name.step > step else 1.0)
+            painter.drawText(QPointF(x, y), name.text)
     painter.setOpacity(1.0)

@@ -45,7 +45,8 @@ def forward_shapes(moment: Moment, layout: Layout, i: int, *, now: bool, opacity
     if len(points) < 4 or not wire.forward:
         return
     growing = now and moment.motion < 1.0
-    color = theme.idle if _gone(moment, wire) else theme.forward
+    gone = _gone(moment, wire)
+    color, opacity = (theme.idle, opacity * 0.3) if gone else (theme.forward, opacity)
     if growing:
         points = head(points, ease(moment.motion))
     yield from _line(points, color, 2.2 if now else LINE, opacity=opacity)
