@@ -160,14 +160,20 @@ class Moment:
         if isinstance(event, Op):
             card = graph.card_of_op.get(event.id)
             if card is None and event.outputs + event.writes:
-                cards = graph.cards_of_tensor.get((event.outputs + event.writes)[0], ())
-                card = cards[0] if cards else None
+                card = self._newest((event.outputs + event.writes)[0])
             return card
         if isinstance(event, Backward):
             return next((c for t in event.tensors for c in graph.cards_of_tensor.get(t, ())), None)
         if isinstance(event, Grad):
-            return next(iter(graph.cards_of_tensor.get(event.tensor, ())), None)
+            return self._newest(event.tensor)
         return None
+
+    def _newest(self, tensor: int) -> int | None:
+        """Of the several cards of a leaf that iterations share, the one in the graph that was built last."""
+        cards = self.graph.cards_of_tensor.get(tensor, ())
+        return max(
+            cards, key=lambda c: (self.index.born[c] <= self.frame.step, self.graph.cards[c].generation), default=None
+        )
 
     def _running(self, event: NodeRan) -> int | None:
         """The card of a node that runs; of a leaf's several cards the one in the graph that the pass goes through."""

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from gradviz.graph import build
 from gradviz.graph.index import GraphIndex
 from gradviz.graph.model import Card, Graph
 from gradviz.player.view import ViewState
-from gradviz.scene.moment import PLANNED, Moment, find_card
+from gradviz.scene.moment import HIDDEN, PLANNED, Moment, find_card
 from gradviz.scene.runs import Runs
 from gradviz.scene.theme import load_theme
-from gradviz.trace import Trace
-from gradviz.trace.events import NodeRan
+from gradviz.trace import Trace, open_trace
+from gradviz.trace.events import Grad, NodeRan
 from tests.scene.one_layer import Numbers, data, placed, recording
 
 LIGHT = load_theme("light")
@@ -105,3 +108,18 @@ def test_a_freed_node_waits_when_a_pass_comes_again() -> None:
     now = moment(trace, again)
     for node in trace.passes[1].planned:
         assert now.node_code(node) == PLANNED and now.freed(node) == moment(trace, again - 1).freed(node)
+
+
+def test_a_change_of_grad_happens_in_the_graph_that_was_built_last(recorded: Callable[[str], Path]) -> None:
+    trace = open_trace(recorded("training_loop"))
+    graph = build(trace)
+    seen = []
+    for step in range(1, trace.steps + 1):
+        event = trace.event_at(step)
+        if isinstance(event, Grad) and event.within is None:
+            now = moment(trace, step, graph)
+            assert now.now is not None and now.codes[now.now] != HIDDEN
+            newest = max(card.generation for i, card in enumerate(graph.cards) if now.codes[i] != HIDDEN)
+            assert graph.cards[now.now].generation == newest
+            seen.append(newest)
+    assert len(set(seen)) > 1
