@@ -6,12 +6,14 @@ STAMP := $(VENV)/.built-from-lock
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13)
 APT := sudo apt-get install -y libegl1 libgl1 libxkbcommon0 libxkbcommon-x11-0 libdbus-1-3 libfontconfig1 libglib2.0-0 libxcb-cursor0 libxcb-icccm4 libxcb-keysyms1 libxcb-shape0
 
-.PHONY: help setup run test lint bench shots clean
+PYTEST := QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest
+.PHONY: help setup run test test-window test-others test-all lint bench shots clean
 
 help:
 	@echo "make setup   build .venv from requirements.lock and try Qt"
 	@echo "make run     open the window (FILE=prog.py or FILE=run.gradviz to open a file)"
-	@echo "make test    lint, then the tests; needs no display (ARGS='-m slow': the long sweeps)"
+	@echo "make test    lint, then the tests; needs no display (ARGS='tests/player -k quiz': only these)"
+	@echo "make test-all  the same with the tests marked slow, which take many minutes"
 	@echo "make lint    ruff and mypy --strict"
 	@echo "make bench   measure the start of the window beside 'import torch', and the canvas"
 	@echo "make shots   PNGs of the window into shots/"
@@ -39,7 +41,21 @@ lint: $(STAMP)
 	$(BIN)/mypy --strict gradviz tests
 
 test: lint
-	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest $(ARGS)
+ifdef ARGS
+	$(PYTEST) $(ARGS)
+else
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going test-window test-others
+endif
+
+# The two halves take about as long as one another, each on a core of its own.
+test-window:
+	$(PYTEST) tests/app
+
+test-others:
+	$(PYTEST) tests --ignore=tests/app
+
+test-all: lint
+	$(PYTEST) -m ''
 
 bench: $(STAMP)
 	QT_QPA_PLATFORM=$${QT_QPA_PLATFORM:-offscreen} $(BIN)/python -m tests.bench.bench $(ARGS)

@@ -1,4 +1,5 @@
-"""Recorders for tests, forked from one process that has imported PyTorch: each would import it for seconds.
+"""Recorders and plain programs for tests, forked from one process that has imported PyTorch: each would import it for
+seconds.
 
 How a recorder starts by itself is tested by what is marked `cold`, and by the tests of `gradviz.recorder.process`.
 """
@@ -23,8 +24,14 @@ from gradviz.app.launch import BOOT
 
 ROOT = Path(__file__).resolve().parents[1]
 SERVER = """
-import gc, json, os, signal, socket, sys, threading, traceback
+import gc, json, os, runpy, signal, socket, sys, threading, traceback
 from gradviz.recorder.process import main
+
+def plain(path):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "gradviz"]:
+        del sys.modules[name]
+    sys.argv, sys.path[0] = [path], os.path.dirname(path)
+    runpy.run_path(path, run_name="__main__")
 
 def record(asked, given):
     for k in range(3):
@@ -37,7 +44,7 @@ def record(asked, given):
     os.environ.update(asked["env"])
     code = 0
     try:
-        main(asked["argv"])
+        plain(asked["argv"][0]) if asked["plain"] else main(asked["argv"])
     except SystemExit as leaving:
         code = leaving.code or 0
     except BaseException:
@@ -96,7 +103,8 @@ def _ask(asked: dict[str, Any], given: list[int]) -> None:
 
 
 class Forked:
-    """What `gradviz.app.launch` and these tests need of a `subprocess.Popen`. `argv`: that of the recorder."""
+    """What `gradviz.app.launch` and these tests need of a `subprocess.Popen`. `argv`: that of the recorder, or the path
+    of a `plain` program."""
 
     def __init__(
         self,
@@ -107,6 +115,7 @@ class Forked:
         stderr: int | Any,
         cwd: str | None = None,
         start_new_session: bool = True,
+        plain: bool = False,
     ) -> None:
         self.args = list(argv)
         self.returncode: int | None = None
@@ -125,7 +134,7 @@ class Forked:
         self._told, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         asked = {"argv": self.args, "cwd": cwd or str(Path.cwd()), "env": dict(os.environ)}
         error = stderr if isinstance(stderr, int) else stderr.fileno()
-        _ask({**asked, "session": start_new_session}, [stdin, stdout, error, other.fileno()])
+        _ask({**asked, "session": start_new_session, "plain": plain}, [stdin, stdout, error, other.fileno()])
         other.close()
         for descriptor in closed:
             os.close(descriptor)
@@ -175,11 +184,21 @@ def popen(real: Any) -> Any:
 
 def record(*argv: str | Path, sent: str = "", cwd: str | Path = ROOT) -> subprocess.CompletedProcess[str]:
     """Run `python -m gradviz.recorder` with these arguments to its end; `sent` is its standard input."""
+    return _run(argv, sent, cwd, plain=False)
+
+
+def python(program: str | Path, cwd: str | Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run a program as plain Python does: no module of gradviz is loaded."""
+    return _run([program], "", cwd, plain=True)
+
+
+def _run(argv: Sequence[str | Path], sent: str, cwd: str | Path, *, plain: bool) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         given.write(sent.encode())
         given.seek(0)
         words = [str(word) for word in argv]
-        ran = Forked(words, stdin=given.fileno(), stdout=out.fileno(), stderr=errors.fileno(), cwd=str(cwd))
+        stdin, stdout, stderr = given.fileno(), out.fileno(), errors.fileno()
+        ran = Forked(words, stdin=stdin, stdout=stdout, stderr=stderr, cwd=str(cwd), plain=plain)
         code = ran.wait(300)
         out.seek(0)
         errors.seek(0)

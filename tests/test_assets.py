@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from gradviz import assets
+from tests import forked
 
 FAILING = {"inplace_error", "second_backward"}
 NAMES = [path.stem for path, _ in assets.programs()]
@@ -28,7 +27,7 @@ def test_titles_are_sentences() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_programs_run_under_plain_python(name: str, programs: Path) -> None:
-    ran = subprocess.run([sys.executable, programs / f"{name}.py"], capture_output=True, text=True, check=False)
+    ran = forked.python(programs / f"{name}.py")
     assert (ran.returncode != 0) == (name in FAILING), ran.stderr
     if name in FAILING:
         assert "RuntimeError" in ran.stderr

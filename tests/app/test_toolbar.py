@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -56,28 +57,27 @@ def test_speed(shown: Window) -> None:
     assert shown.session.view.speed == 0.25
 
 
-@pytest.mark.parametrize("width", [1000, 1280, 1440, 1600, 1920])
+@pytest.mark.parametrize("presenter", [False, True])
 @pytest.mark.parametrize("program", ["one_layer", "accumulation"])
 def test_nothing_in_the_bar_is_cut(
-    open_on: Callable[..., Window], recorded: Callable[[str], Path], width: int, program: str
+    open_on: Callable[..., Window], recorded: Callable[[str], Path], program: str, presenter: bool
 ) -> None:
     window = open_on(recorded(program))
     assert window.wait_ready(20)
-    window.resize(width, 700)
-    for presenter in (False, True):
-        window.session.update(presenter=presenter)
-        for language in ("en", "zh"):
-            window.session.update(language=language)
-            QApplication.processEvents()
-            bar = window.desk.toolbar
-            parts = list(bar.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly))
-            shown = [w for w in parts if w.isVisible()]
-            assert bar.backward in shown and bar.next in shown and bar.devices in shown
-            if width >= 1280 and not presenter:
-                parts_but_name = [w for w in shown if w is not bar.name]
-                cut = [w.objectName() for w in parts_but_name if w.width() < w.minimumSizeHint().width()]
-                assert not cut
-            assert all(w.geometry().right() <= bar.width() for w in shown)
+    window.session.update(presenter=presenter)
+    for width, language in product((1000, 1280, 1440, 1600, 1920), ("en", "zh")):
+        window.resize(width, 700)
+        window.session.update(language=language)
+        QApplication.processEvents()
+        bar = window.desk.toolbar
+        parts = list(bar.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly))
+        shown = [w for w in parts if w.isVisible()]
+        assert bar.backward in shown and bar.next in shown and bar.devices in shown
+        if width >= 1280 and not presenter:
+            parts_but_name = [w for w in shown if w is not bar.name]
+            cut = [w.objectName() for w in parts_but_name if w.width() < w.minimumSizeHint().width()]
+            assert not cut, (width, language)
+        assert all(w.geometry().right() <= bar.width() for w in shown), (width, language)
     window.session.update(presenter=False, language="en")
 
 
