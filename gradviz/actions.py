@@ -10,7 +10,7 @@ from gradviz import runs, teaching
 from gradviz.player.lesson_steps import tensor_named
 from gradviz.player.lesson_tell import place
 from gradviz.player.lessons import Lesson
-from gradviz.player.lines import Leaf, acts, backward_line, forward_source, none_line, typed_error, zero_line
+from gradviz.player.lines import Leaf, acts, backward_line, none_line, typed_error, zero_line
 from gradviz.player.navigate import next_line, previous_line
 from gradviz.player.program import Program, saved_as, script
 from gradviz.player.quiz import LEVELS
@@ -158,7 +158,7 @@ def _some_grad(session: Session) -> str | None:
 def _forward(session: Session) -> str | None:
     if reason := _ready(session):
         return reason
-    return None if forward_source(session.trace, session.trace.header.source) else "ui.reason.no_forward"
+    return None if session.forward else "ui.reason.no_forward"
 
 
 def _undo(session: Session) -> str | None:
@@ -258,9 +258,8 @@ def _run_backward(session: Session, port: Port, argument: str) -> None:
 
 
 def _run_forward(session: Session, port: Port, argument: str) -> None:
-    source = forward_source(session.trace, session.trace.header.source)
-    if source:
-        port.send(source)
+    if session.forward:
+        port.send(session.forward)
 
 
 def _run_line(session: Session, port: Port, argument: str) -> None:

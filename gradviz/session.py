@@ -12,8 +12,8 @@ from gradviz.player.aligned import Aligned
 from gradviz.player.breaks import Stops
 from gradviz.player.compare import Comparison, compare
 from gradviz.player.engine import Game, PlayedFrame, is_over
-from gradviz.player.experiments import Broken, experiments
-from gradviz.player.lines import Leaf, Root, default_root, leaves
+from gradviz.player.experiments import Broken, Experiment, experiments
+from gradviz.player.lines import Leaf, Root, default_root, forward_source, leaves
 from gradviz.player.query import Hits, find
 from gradviz.player.quiz import Asked, Quiz, pick
 from gradviz.player.subject import leaf_of
@@ -64,6 +64,8 @@ class Session:
                 self.__dict__.pop("frame", None)
             if (old.comparing, old.live) != (view.comparing, view.live):
                 self.__dict__.pop("aligned", None)
+            if old.program is not view.program:
+                self.__dict__.pop("breakable", None)
             if (old.quiz, old.language) != (view.quiz, view.language):
                 self.__dict__.pop("question", None)
             if (old.live, old.experiment) != (view.live, view.experiment):
@@ -151,6 +153,16 @@ class Session:
     def hits(self) -> Hits:
         """What the view's search finds at its step, worked out once for all panels; empty where it searches nothing."""
         return find(self.frame, self.view.search) if self.view.search.strip() else Hits()
+
+    @cached_property
+    def forward(self) -> str | None:
+        """The program's forward part, to run it again; None where it has none."""
+        return forward_source(self.trace, self.trace.header.source)
+
+    @cached_property
+    def breakable(self) -> tuple[Experiment, ...]:
+        """The experiments that the program of now has something for."""
+        return experiments(self.trace, self.view.program.text)
 
     @property
     def no_leaf(self) -> str | None:
@@ -272,7 +284,7 @@ class Session:
 
     def _forget(self) -> None:
         """The recording is another or has grown: what was worked out from it holds no more."""
-        for name in ("frame", "hits", "root", "leaves", "question", "comparison", "aligned"):
+        for name in ("frame", "hits", "root", "leaves", "question", "comparison", "aligned", "forward", "breakable"):
             self.__dict__.pop(name, None)
 
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Protocol
-from weakref import ref
 
 from gradviz.explain.questions import kinds_at
 from gradviz.player.engine import pass_for
-from gradviz.player.experiments import experiments
 from gradviz.player.program import Program, edited
 from gradviz.player.show import scaled, toggled
 from gradviz.session import Session
-from gradviz.trace import Trace
 
 
 class TeachPort(Protocol):
@@ -35,27 +31,13 @@ class TeachPort(Protocol):
 Run = Callable[[Session, TeachPort, str], None]
 
 
-MOST_OPS = 5_000
-"""Longer recordings are not searched for experiments: that is asked at every change, and takes time."""
-
-
-@lru_cache(1)
-def _offers(trace: ref[Trace], events: int, text: str) -> bool:
-    """There is an experiment. Looked for once for each state of a recording: several rows ask at every change."""
-    found = trace()
-    return found is not None and bool(experiments(found, text))
-
-
 def breakable(session: Session) -> str | None:
     """The program has something to break."""
     if session.view.live in ("starting", "running"):
         return "ui.reason.running"
-    if session.view.busy is not None or len(session.trace.ops) > MOST_OPS:
+    if session.view.busy is not None:
         return "ui.reason.no_experiment"
-    trace = session.trace
-    if session.view.experiment is not None or _offers(ref(trace), len(trace.events), session.view.program.text):
-        return None
-    return "ui.reason.no_experiment"
+    return None if session.view.experiment is not None or session.breakable else "ui.reason.no_experiment"
 
 
 def stands(session: Session) -> str | None:

@@ -15,6 +15,7 @@ from gradviz.player.program import Program, from_form
 from gradviz.player.view import ViewState
 from gradviz.session import Session
 from gradviz.trace import Trace, open_trace
+from tests.long_runs import loop, work
 
 FIXED = [
     "step.next",
@@ -278,3 +279,33 @@ def test_an_empty_recording_is_no_recording() -> None:
     session = Session()
     session.begin(Trace())
     assert BY_ID["file.export"].when(session) == "ui.reason.empty"
+
+
+def test_a_step_of_a_long_recording_asks_as_little_as_one_of_a_short_one() -> None:
+    asked = []
+    for times in (20, 2500):
+        trace = loop(times)
+        session = Session()
+        session.begin(trace)
+        session.update(live="ready", program=Program(trace.header.source, "loop.py"), step=trace.steps // 3)
+        reasons = [row.when(session) for row in ACTIONS]  # what holds for the whole recording is found out once
+        session.update(step=trace.steps // 2)
+        asked.append((work(lambda s=session: [row.when(s) for row in ACTIONS]), reasons))  # type: ignore[misc]
+        assert BY_ID["run.forward"].when(session) is BY_ID["break.it"].when(session) is None
+    assert asked[0] == asked[1]
+
+
+def test_what_holds_for_a_recording_is_asked_anew_as_it_grows() -> None:
+    trace, grown = loop(3), loop(0)
+    session = Session()
+    session.begin(grown)
+    session.update(live="ready", program=Program(trace.header.source, "loop.py"))
+    wanted = ("run.forward", "engine.play")
+    assert all(BY_ID[ident].when(session) is not None for ident in wanted)
+    kinds = {experiment.kind for experiment in session.breakable}
+    grown.ended.clear()
+    session.append(trace.events[len(grown.events) - 1 :])
+    assert all(BY_ID[ident].when(session) is None for ident in wanted)
+    assert kinds < {experiment.kind for experiment in session.breakable}
+    session.update(program=Program("x = 1\n", "loop.py"))
+    assert not session.breakable

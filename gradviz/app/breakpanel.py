@@ -21,7 +21,6 @@ from gradviz.app.panel import Panel, clear, differ
 from gradviz.explain import value_text
 from gradviz.explain.words import Words
 from gradviz.player.compare import Change, Comparison, difference
-from gradviz.player.experiments import experiments
 from gradviz.player.view import ViewState, go
 from gradviz.trace.events import Data, Fault
 from gradviz.trace.values import number
@@ -63,7 +62,7 @@ class BreakList(Overlay):
         self.title.setText(words("ui.break.title"))
         self.hint.setText(words("ui.break.hint"))
         self.list.clear()
-        found = experiments(self._session.trace, view.program.text)
+        found = self._session.breakable
         for experiment in found:
             name = words(f"ui.break.{experiment.kind}.title")
             said = words(f"ui.break.{experiment.kind}.sentence")

@@ -106,15 +106,14 @@ def _sequence(trace: Trace, node: int) -> float:
 
 def playable(trace: Trace) -> list[int]:
     """Passes that can be played: those that run inside no other and of which the plan is known."""
-    return [p.id for p in trace.passes if p.parent is None and plan_of(trace, p.id) and p.id in trace.pass_end]
+    return [int(p) for p in trace.outer_pass.view]
 
 
 def pass_for(trace: Trace, step: int) -> int | None:
     """The pass that a step lies in, else the next one, else the last one; None where there is none."""
-    found = playable(trace)
-    later = [p for p in found if trace.pass_end[p] >= step]
-    chosen = later[:1] or found[-1:]
-    return chosen[0] if chosen else None
+    found = trace.outer_pass.view
+    place = int(np.searchsorted(trace.outer_end.view, step, "left"))
+    return int(found[min(place, len(found) - 1)]) if len(found) else None
 
 
 def is_over(trace: Trace, game: Game) -> bool:

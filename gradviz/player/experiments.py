@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 
 from gradviz.player.fixes import spliced
 from gradviz.player.lines import expression
 from gradviz.player.program import Program
 from gradviz.trace import Trace
-from gradviz.trace.events import Backward
+from gradviz.trace.events import Backward, Named, Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class _Bench:
     def __init__(self, trace: Trace, text: str, tree: ast.Module) -> None:
         self.trace, self.text, self.tree = trace, text, tree
         self.lines = text.split("\n")
+        self._named: dict[str, tuple[list[int], list[int]]] = {}
 
     def statements(self) -> Iterator[ast.stmt]:
         """All statements, in the order in which they are written."""
@@ -95,6 +99,7 @@ class _Bench:
         lines = [*self.lines[: before - 1], indent + line, *self.lines[before - 1 :]]
         return "\n".join(lines), before, line, None
 
+    @cached_property
     def backward(self) -> tuple[ast.stmt, _Place, Backward] | None:
         """The first statement that is a backward call and was recorded as one."""
         for statement in self.statements():
@@ -122,24 +127,45 @@ class _Bench:
 
     def _newest(self, name: str, step: int | None) -> int | None:
         """The youngest tensor of that name at a step: a name may be noted later than it was bound."""
-        last = self.trace.steps if step is None else step
-        born = [
-            t for t, names in self.trace.names_of.items() if name in names and self.trace.tensors[t].steps[0] <= last
-        ]
-        return max(born, default=None)
+        if name not in self._named:
+            self._named[name] = self._births(name)
+        steps, youngest = self._named[name]
+        place = bisect_right(steps, self.trace.steps if step is None else step)
+        return youngest[place - 1] if place else None
 
-    def saved(self, call: Backward, place: _Place) -> list[tuple[str, bool]]:
-        """Names of tensors that nodes of a pass keep from before a statement, and whether each is a leaf that requires
-        grad."""
-        step, found = int(self.trace.pass_step.view[call.id]), []
+    def _births(self, name: str) -> tuple[list[int], list[int]]:
+        """Steps at which tensors of that name were born, and the youngest tensor from each on."""
+        trace = self.trace
+        told = [trace.events[i] for i in trace.names[name].indexes] if name in trace.names else []
+        tensors = {event.tensor for event in told if isinstance(event, Named) and event.tensor in trace.tensors}
+        born = sorted((trace.tensors[t].steps[0], t) for t in tensors)
+        return [step for step, _ in born], list(accumulate((t for _, t in born), max))
+
+    @cached_property
+    def saved(self) -> tuple[str | None, str | None]:
+        """What nodes of that pass keep from before its statement: the name of a tensor that is no leaf, results before
+        what the program made, and that of a leaf which requires grad."""
+        if self.backward is None:
+            return None, None
+        _, place, call = self.backward
+        made = leaf = None
+        for told, name in self._kept(call, place):
+            if told.node is not None:
+                return name, leaf
+            if told.is_leaf and told.requires_grad:
+                leaf = leaf or name
+            else:
+                made = made or name
+        return made, leaf
+
+    def _kept(self, call: Backward, place: _Place) -> Iterator[tuple[Tensor, str]]:
+        step = int(self.trace.pass_step.view[call.id])
         for node in call.planned:
             for saved in self.trace.nodes[node].saved if self._earlier(node, place) else ():
                 told = self.trace.tensor(saved.tensor, step) if saved.tensor is not None else None
-                name = self.name(saved.tensor, step) if saved.tensor is not None else None
-                if told and name and told.dtype.startswith(("float", "bfloat")):
-                    found.append((told.node is None, name, told.is_leaf and told.requires_grad))
-        found.sort(key=lambda item: item[0])  # results before what the program made
-        return list(dict.fromkeys((name, is_leaf) for _, name, is_leaf in found))
+                name = self.name(saved.tensor, step) if told is not None and saved.tensor is not None else None
+                if told is not None and name is not None and told.dtype.startswith(("float", "bfloat")):
+                    yield told, name
 
     def _earlier(self, node: int, place: _Place) -> bool:
         """A node was left behind by another statement."""
@@ -181,7 +207,7 @@ def _zeroes(statement: ast.stmt) -> bool:
 
 def _twice(bench: _Bench) -> Found | None:
     """The first backward call is made once more at once."""
-    found = bench.backward()
+    found = bench.backward
     if found is None:
         return None
     statement, place, _ = found
@@ -191,16 +217,12 @@ def _twice(bench: _Bench) -> Found | None:
 
 def _before_backward(bench: _Bench, line: Callable[[str], str], *, leaf: Callable[[str], str] | None) -> Found | None:
     """A line about a saved tensor before the backward call; about a leaf where nothing else is saved."""
-    found = bench.backward()
-    if found is None:
+    if bench.backward is None:
         return None
-    _, place, call = found
-    saved = bench.saved(call, place)
-    name = next((name for name, is_leaf in saved if not is_leaf), None)
-    if name is not None:
-        return bench.inserted(place.first, place.indent, line(name))
-    name = next((name for name, is_leaf in saved if is_leaf), None)
-    return bench.inserted(place.first, place.indent, leaf(name)) if name is not None and leaf is not None else None
+    place, (made, kept) = bench.backward[1], bench.saved
+    if made is not None:
+        return bench.inserted(place.first, place.indent, line(made))
+    return bench.inserted(place.first, place.indent, leaf(kept)) if kept is not None and leaf is not None else None
 
 
 def _in_place(bench: _Bench) -> Found | None:
@@ -215,7 +237,7 @@ def _data(bench: _Bench) -> Found | None:
 
 def _freeze(bench: _Bench) -> Found | None:
     """A leaf is frozen when the graph is already there."""
-    found = bench.backward()
+    found = bench.backward
     if found is None:
         return None
     _, place, call = found

@@ -6,6 +6,7 @@ import ast
 import keyword
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 
 import numpy as np
@@ -152,16 +153,20 @@ def forward_source(trace: Trace, text: str) -> str | None:
 
     Leaves are left as they are: running `w = torch.randn(…)` again would make another leaf, without its `.grad`.
     """
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    recorded = {op.span[1] for op in trace.ops if op.nodes and op.span and trace.cell_of(op.span[0]) == 0}
-    chosen = [s for s in _before_backward(tree.body) if _makes_graph(s, trace, recorded)]
+    chosen = [s for s in _forward_part(text) if _makes_graph(s, trace)]
     if not chosen:
         return None
     simple = all(isinstance(s, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr) for s in chosen)
     return ("; " if simple else "\n").join(ast.unparse(s) for s in chosen)
+
+
+@lru_cache(maxsize=4)
+def _forward_part(text: str) -> tuple[ast.stmt, ...]:
+    """Statements of a program before its first backward call; none where it is no program."""
+    try:
+        return tuple(_before_backward(ast.parse(text).body))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
 
 
 def _before_backward(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -187,8 +192,10 @@ def _calls_backward(statement: ast.stmt) -> bool:
     )
 
 
-def _makes_graph(statement: ast.stmt, trace: Trace, recorded: set[int]) -> bool:
-    if any(line in recorded for line in range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)):
+def _makes_graph(statement: ast.stmt, trace: Trace) -> bool:
+    if any(
+        line in trace.graph_lines for line in range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+    ):
         return True
     names = [n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     known = [trace.tensor(t) for name in names if (t := trace.named(name)) is not None]

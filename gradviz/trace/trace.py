@@ -128,6 +128,11 @@ class Trace:
         self.node_step = Column()
         self.pass_step = Column()
         self.pass_end: dict[int, int] = {}
+        self.outer_pass, self.outer_end = Column(), Column()
+        """Passes with a plan that ran inside no other, in the order in which they ended, and the steps at which they
+        did."""
+        self.graph_lines: set[int] = set()
+        """Lines of the program whose operations left nodes behind."""
         self.fault_step = Column()
         self.warning_step = Column()
         self.output_step = Column()
@@ -379,6 +384,8 @@ class Trace:
     def _take_op(self, event: Op, index: int, step: int) -> None:
         self.ops.append(event)
         self.op_step.append(step)
+        if event.nodes and event.span is not None and self.cell_of(event.span[0]) == 0:
+            self.graph_lines.add(event.span[1])
 
     def _take_node(self, event: Node, index: int, step: int) -> None:
         self.nodes.append(event)
@@ -400,6 +407,11 @@ class Trace:
         self.pass_step.append(step)
 
     def _take_backward_ended(self, event: BackwardEnded, index: int, step: int) -> None:
+        begun = self.passes[event.id] if 0 <= event.id < len(self.passes) else None
+        planned = begun.planned if begun is not None and begun.parent is None else ()
+        if event.id not in self.pass_end and any(node < len(self.nodes) for node in planned):
+            self.outer_pass.append(event.id)
+            self.outer_end.append(step)
         self.pass_end[event.id] = step
 
     def _take_started(self, event: NodeStarted, index: int, step: int) -> None:

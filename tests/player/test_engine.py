@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from gradviz.player.engine import (
     ready,
     task,
 )
-from gradviz.trace import Trace
+from gradviz.trace import Trace, open_trace
 
 PROGRAM = """import torch
 a = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -136,6 +137,15 @@ def test_the_frame_shows_what_the_player_ran(trace: Trace) -> None:
     assert grads["a"] is not None and grads["b"] is not None
     assert np.array_equal(grads["a"], one) and np.array_equal(grads["b"], 2 * two), "the second pass added to b alone"
     assert not frame.planned[node(trace, "b")] and frame.planned[node(trace, "a")]
+
+
+@pytest.mark.parametrize("name", ["accumulation", "training_loop", "double_backward", "second_backward"])
+def test_the_pass_at_hand_is_found_in_an_index(recorded: Callable[[str], Path], name: str) -> None:
+    trace = open_trace(recorded(name))
+    known = [p.id for p in trace.passes if p.parent is None and plan_of(trace, p.id) and p.id in trace.pass_end]
+    assert playable(trace) == known and known
+    for step in range(trace.steps + 1):
+        assert pass_for(trace, step) == next((p for p in known if trace.pass_end[p] >= step), known[-1])
 
 
 def test_the_game_ends_where_the_pass_raises(trace: Trace) -> None:

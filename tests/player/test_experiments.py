@@ -16,6 +16,7 @@ from gradviz.player.compare import Change, Comparison, compare
 from gradviz.player.experiments import KINDS, Experiment, experiments
 from gradviz.trace import Trace, open_trace, to_numpy
 from gradviz.trace.events import Data, Fault, Grad, NodeRan
+from tests.long_runs import loop, work
 
 LOOP = """import torch
 torch.manual_seed(0)
@@ -131,6 +132,14 @@ def test_eval_keeps_recording(unbroken: Trace, runs: Runs) -> None:
 
 def test_equal_runs_do_not_differ(unbroken: Trace) -> None:
     assert compare(unbroken, unbroken, 0) == Comparison((), None)
+
+
+def test_a_long_recording_is_searched_as_fast_as_a_short_one() -> None:
+    long, short = loop(2000), loop(20)
+    found = [experiments(trace, trace.header.source) for trace in (short, long)]
+    assert found[0] == found[1] and len(found[0]) == 6
+    spent = [work(lambda t=trace: experiments(t, t.header.source)) for trace in (short, long)]  # type: ignore[misc]
+    assert spent[1] < 2 * spent[0]
 
 
 @pytest.mark.parametrize("text", ["", "x = (", "import torch\nprint(1)\n"])

@@ -118,6 +118,13 @@ def test_forward_again_makes_a_new_graph_and_keeps_the_leaves(recorded: Recorded
 
 
 @pytest.mark.parametrize("name", ["mlp", "training_loop", "lstm", "gpt", "resnet_block", "shared_weight"])
+def test_lines_that_make_a_graph_are_in_an_index(recorded: Recorded, name: str) -> None:
+    trace = opened(recorded, name)
+    lines = {op.span[1] for op in trace.ops if op.nodes and op.span and trace.cell_of(op.span[0]) == 0}
+    assert trace.graph_lines == lines and lines
+
+
+@pytest.mark.parametrize("name", ["mlp", "training_loop", "lstm", "gpt", "resnet_block", "shared_weight"])
 def test_forward_part_of_larger_programs_runs_alone(recorded: Recorded, name: str) -> None:
     trace = opened(recorded, name)
     source = forward_source(trace, trace.header.source)
