@@ -17,7 +17,7 @@ from gradviz.recorder.nodes import KEY, Tag
 from gradviz.recorder.plan import plan
 from gradviz.recorder.running import Arrived, Begun, Datas, Pass, any_differs, fitted, is_taken, known
 from gradviz.recorder.snapshot import differs, fit, total
-from gradviz.recorder.source import Site
+from gradviz.recorder.source import Site, bound
 from gradviz.recorder.tensors import Entry
 from gradviz.recorder.warns import badness
 from gradviz.trace.events import Backward as BackwardEvent
@@ -297,12 +297,12 @@ class Passes:
             return
         batch: list[Event] = []
         core.nodes.within, core.nodes.parent = run.id, None if run.last is None else run.last.id
-        entries = [core.tensors.see(t, batch, site=run.site) for t in tensors]
+        for tensor in tensors:
+            core.tensors.see(tensor, batch, site=run.site)
         site = run.site if run.site is None or frame is None else core.sources.names(run.site, frame)
-        if site is not None and site.unpacks and len(site.names) == len(entries):
-            for entry, name in zip(entries, site.names, strict=True):
-                if name is not None:
-                    core.tensors.name(entry, name, site.span, batch)
+        if site is not None and site.unpacks:
+            for name, tensor in bound(site, result):
+                core.tensors.name(core.tensors.see(tensor, batch), name, site.span, batch)
         core.journal.write_all(batch)
 
     # ---- one node

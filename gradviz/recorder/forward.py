@@ -14,7 +14,7 @@ from gradviz.recorder.classify import Kind, classify, names
 from gradviz.recorder.core import Core, Off, tracing
 from gradviz.recorder.guard import guarded
 from gradviz.recorder.snapshot import fit
-from gradviz.recorder.source import Site
+from gradviz.recorder.source import Site, bound
 from gradviz.recorder.tensors import Entry
 from gradviz.recorder.warns import is_loss
 from gradviz.trace.events import Event, Grad, Node, Op, Warn
@@ -239,7 +239,7 @@ class Forward:
         first = self._grad_writes(named.name, written, site) if written else []
         quiet = bool(first) and not made and all(e.grad_of is not None for _, e in written)
         if site is not None and (site.names or site.returns) and frame is not None and core.sources.hands_up(frame):
-            self._bind(core.sources.names(site, frame), returned, batch)
+            self._bind(core.sources.names(site, frame), result, batch)
         if made or written or left:
             op = Op(
                 count, named.name, named.qualified, tuple([e.id for _, e in inputs]), tuple([e.id for e in known]),
@@ -416,34 +416,26 @@ class Forward:
 
     @guarded
     def bind_result(self, result: Any) -> None:
-        """Tell the name that the statement of a module's call binds to what the module gave."""
+        """Tell the names that the statement of a module's call binds to what the module gave."""
         core = self.core
         site, frame = core.sources.here(3)
-        if site is None or frame is None or not isinstance(result, Tensor) or not core.sources.hands_up(frame, 3):
+        if site is None or frame is None or not (site.names or site.returns) or not core.sources.hands_up(frame, 3):
             return
         batch: list[Event] = []
         with Off(), core.journal.lock:
-            self._bind(core.sources.names(site, frame), [result], batch)
+            self._bind(core.sources.names(site, frame), result, batch, again=False)
             for event in batch:
                 core.journal.trailing(event)
 
-    def _bind(self, site: Site | None, returned: list[Any], batch: list[Event]) -> None:
-        """Tell the names that the statement binds to what was returned."""
-        if site is None or not site.names or not returned:
+    def _bind(self, site: Site | None, result: Any, batch: list[Event], *, again: bool = True) -> None:
+        """Tell the names that the statement binds to what was returned; `again`: those too that mean it already."""
+        if site is None or not site.names:
             return
-        find = self.core.tensors.find
-        if site.unpacks:
-            if len(site.names) != len(returned):
-                return
-            pairs = list(zip(site.names, returned, strict=True))
-        elif len(returned) == 1:
-            pairs = [(name, returned[0]) for name in site.names]
-        else:
-            return
-        for name, tensor in pairs:
-            entry = find(tensor)
-            if entry is not None and name is not None:
-                self.core.tensors.name(entry, name, site.span, batch)
+        tensors = self.core.tensors
+        for name, tensor in bound(site, result):
+            entry = tensors.find(tensor)
+            if entry is not None and (again or tensors.bound.get(name) != entry.id):
+                tensors.name(entry, name, site.span, batch)
 
     def _untracked(self, name: str, inputs: _Seen, made: list[Any]) -> str | None:
         if not inputs or any(t.requires_grad for t in made):

@@ -51,7 +51,7 @@ class Modules:
                 number, local.scope = local.scope, outer
                 if number is not None and number != outer:
                     self._left(number)
-            if outer is None and core.active:
+            if core.active:
                 forward.bind_result(result)
             return result
 

@@ -14,9 +14,9 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -29,7 +29,19 @@ _LIBRARIES = tuple({_PATHS[k] + os.sep for k in ("stdlib", "platstdlib", "pureli
 _IGNORED = frozenset(("CACHE", "NOP", "EXTENDED_ARG", "RESUME", "PRECALL"))
 _STORES = frozenset(("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF"))
 
-NO_NAMES: tuple[str | None, ...] = ()
+Names = tuple[Any, ...]
+"""Names in the order in which values are taken apart: None where one goes elsewhere, a tuple where one is taken apart
+itself."""
+NO_NAMES: Names = ()
+
+
+class Step(NamedTuple):
+    """An instruction of a code object; those that do two things are two."""
+
+    opname: str
+    arg: int | None
+    argval: Any
+    offset: int
 
 
 class Site:
@@ -38,7 +50,7 @@ class Site:
 
     __slots__ = ("names", "returns", "span", "text", "unpacks")
 
-    def __init__(self, span: Span, text: str, names: tuple[str | None, ...], returns: bool, unpacks: bool) -> None:
+    def __init__(self, span: Span, text: str, names: Names, returns: bool, unpacks: bool) -> None:
         self.span = span
         self.text = text
         self.names = names
@@ -135,7 +147,7 @@ class Sources:
         known = self._handing.get((id(code), last))
         if known is None:
             self._owner(code)  # keeps the code object, and with it its id
-            instructions = [i for i in dis.get_instructions(code) if i.opname not in _IGNORED]
+            instructions = _steps(code)
             position = bisect.bisect_right([i.offset for i in instructions], last)
             known = self._handing[id(code), last] = _targets(instructions, position)[1]
         return known
@@ -143,7 +155,7 @@ class Sources:
     def _resolve(self, code: CodeType, last: int) -> Site:
         table = self._tables.get(id(code))
         if table is None:
-            instructions = [i for i in dis.get_instructions(code) if i.opname not in _IGNORED]
+            instructions = _steps(code)
             table = self._tables[id(code)] = list(code.co_positions()), instructions, [i.offset for i in instructions]
         positions, instructions, offsets = table
         line, end_line, column, end_column = positions[last // 2] if 0 <= last // 2 < len(positions) else (None,) * 4
@@ -189,6 +201,23 @@ class Sources:
         else:
             text = "".join([chosen[0][start:], *chosen[1:-1], chosen[-1][:stop]])
         return (file, line, start, end_line, stop), text[:2000]
+
+
+def bound(site: Site, result: Any) -> list[tuple[str, Any]]:
+    """Each name that a statement binds to a tensor of what was returned, and the tensor."""
+    if site.unpacks:
+        return list(_taken_apart(site.names, result))
+    return [(name, result) for name in site.names] if isinstance(result, torch.Tensor) else []
+
+
+def _taken_apart(names: Names, values: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(values, list | tuple) or len(values) != len(names):
+        return
+    for name, value in zip(names, values, strict=True):
+        if isinstance(name, tuple):
+            yield from _taken_apart(name, value)
+        elif name is not None and isinstance(value, torch.Tensor):
+            yield name, value
 
 
 def is_own(filename: str) -> bool:
@@ -254,7 +283,22 @@ def _place(node: ast.expr, lines: list[str]) -> tuple[int, ...]:
     return node.lineno, start, end_line, len(lines[end_line - 1].encode()[:end].decode(errors="replace"))
 
 
-def _targets(instructions: list[Any], position: int) -> tuple[tuple[str | None, ...], bool, bool]:
+def _steps(code: CodeType) -> list[Step]:
+    found: list[Step] = []
+    for one in dis.get_instructions(code):
+        name = one.opname
+        if name in _IGNORED:
+            continue
+        first, both, second = name.partition("_FAST_")
+        if both and second.endswith("_FAST"):  # Python 3.13 stores twice, or stores and loads, in one instruction
+            for part, value in zip((f"{first}_FAST", second), one.argval, strict=True):
+                found.append(Step(part, one.arg, value, one.offset))
+        else:
+            found.append(Step(name, one.arg, one.argval, one.offset))
+    return found
+
+
+def _targets(instructions: list[Step], position: int) -> tuple[Names, bool, bool]:
     """Names that the value on top of the stack is stored to next; whether it is returned; whether it is unpacked."""
     if position >= len(instructions):
         return NO_NAMES, False, False
@@ -262,13 +306,7 @@ def _targets(instructions: list[Any], position: int) -> tuple[tuple[str | None, 
     if name.startswith("RETURN"):
         return NO_NAMES, True, False
     if name == "UNPACK_SEQUENCE":
-        found: list[str | None] = []
-        count = instructions[position].arg
-        position += 1
-        for _ in range(count):
-            target, position = _target(instructions, position)
-            found.append(target)
-        return tuple(found), False, True
+        return _unpacked(instructions, position)[0], False, True
     names: list[str | None] = []
     while name in ("COPY", "DUP_TOP"):
         target, position = _target(instructions, position + 1)
@@ -279,7 +317,21 @@ def _targets(instructions: list[Any], position: int) -> tuple[tuple[str | None, 
     return tuple(n for n in names if n is not None), False, False
 
 
-def _target(instructions: list[Any], position: int) -> tuple[str | None, int]:
+def _unpacked(instructions: list[Step], position: int) -> tuple[Any, int]:
+    """The names of `a, (b, c.d) = …`, at whose UNPACK_SEQUENCE `position` stands, and where its last target ends."""
+    found: list[Any] = []
+    count = instructions[position].arg or 0
+    position += 1
+    while len(found) < count and position < len(instructions):
+        nested = instructions[position].opname == "UNPACK_SEQUENCE"
+        target, position = (_unpacked if nested else _target)(instructions, position)
+        if target is None:
+            break  # where this target ends is not known
+        found.append(target)
+    return (*found, *[None] * (count - len(found))), position
+
+
+def _target(instructions: list[Step], position: int) -> tuple[Any, int]:
     if position >= len(instructions):
         return None, position
     instruction = instructions[position]
