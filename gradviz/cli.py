@@ -6,7 +6,9 @@ Exit status: 0, or 1 for a file that cannot be read or written, or 2 for bad use
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -21,10 +23,12 @@ if TYPE_CHECKING:
     from gradviz.trace import Trace
 
 COMMANDS = ("record", "info", "export", "lesson")
+_PRINTING = ("info", "lesson")
 VALUES = ("auto", "all", "none")
 _TEXTS = ("svg", "html", "dot", "json", "graphml")
 _PICTURES = ("png", "pdf", "gif", "mp4")
 SUFFIXES = (*_TEXTS, *_PICTURES)
+_SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
 _USAGE = """gradviz [FILE.py | FILE.gradviz | LESSON.md]
        gradviz record PROG.py [ARGS ...] -o OUT.gradviz [--values auto|all|none]
        gradviz info FILE [--json]
@@ -53,6 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     command = words[0] if words and words[0] in COMMANDS else ""
     run: Callable[[list[str]], int] = _RUN.get(command, _open)
+    if command in _PRINTING and isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names may be in letters that a terminal lacks
     try:
         return run(words[1:] if command else words)
     except UsageError as error:
@@ -61,6 +67,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     except FileError as error:
         print(f"gradviz: {error}", file=sys.stderr)
         return 1
+
+
+def _say(text: str) -> None:
+    """Print. Where nobody reads on (`gradviz info x | head`), that is the end, and no error.
+
+    Raises:
+        FileError: what is printed goes to a file that cannot be written.
+    """
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python would flush once more, and complain
+        if not isinstance(error, BrokenPipeError):
+            raise FileError(f"The output cannot be written: {error.strerror}.") from error
 
 
 # ---- the window
@@ -84,6 +104,8 @@ def _open(words: list[str]) -> int:
             raise UsageError(f"{options.file} is no program (.py), no recording (.gradviz) and no lesson (.md).")
         if not path.is_file():
             raise FileError(f"There is no file {options.file}.")
+    if sys.platform == "linux" and not any(map(os.environ.get, _SCREENS)):
+        raise FileError("There is no screen here to show a window on; gradviz record and export need none.")
     from gradviz.app.main import main as show
 
     return int(show(options.file))
@@ -102,6 +124,13 @@ def _record(words: list[str]) -> int:
         raise FileError(f"There is no file {program[0]}.")
     if not Path(out).parent.is_dir():
         raise FileError(f"There is no folder {Path(out).parent}.")
+    if Path(out).exists() and Path(out).samefile(program[0]):
+        raise FileError(f"The recording would take the place of the program {program[0]}.")
+    try:
+        with Path(out).open("ab"):
+            pass
+    except OSError as error:
+        raise FileError(f"{out} cannot be written: {error.strerror}.") from error
     import runpy
 
     sys.argv = ["gradviz.recorder", "--values", values, "-o", out, *program]
@@ -150,7 +179,7 @@ def _record_words(words: list[str]) -> tuple[str | None, str, list[str]]:
 
 def _next(rest: Iterator[str], word: str) -> str:
     value = next(rest, None)
-    if value is None:
+    if not value:
         raise UsageError(f"{word} needs a value.")
     return value
 
@@ -166,7 +195,7 @@ def _info(words: list[str]) -> int:
     from gradviz.export.info import describe, summary
 
     trace = _read(options.file)
-    print(json.dumps(describe(trace), ensure_ascii=False) if options.json else summary(trace))
+    _say(json.dumps(describe(trace)) if options.json else summary(trace))
     return 0
 
 
@@ -327,10 +356,10 @@ def _check_lesson(path: str) -> int:
     except LessonError as error:
         problems = error.problems
     for problem in problems:
-        print(f"{path}:{problem.line}: {problem.text}")
+        _say(f"{path}:{problem.line}: {problem.text}")
     if not problems:
         count = len(lesson.checkpoints)
-        print(f"{path}: {count} checkpoint{'s' if count != 1 else ''}, nothing is wrong.")
+        _say(f"{path}: {count} checkpoint{'s' if count != 1 else ''}, nothing is wrong.")
     return 1 if problems else 0
 
 
@@ -362,9 +391,9 @@ def _list_steps(path: str) -> int:
         trace = _rehearsed(_sound_lesson(path))
     else:
         trace = _recorded(path) if path.endswith(".py") else _read(path)
-    for step in range(trace.steps + 1):
-        span = trace.span(step)
-        print(f"{step:>5}  {span[1] if span else '':>5}  {describe(trace, step)}")
+    spans = [trace.span(step) for step in range(trace.steps + 1)]
+    lines = [f"{k:>5}  {span[1] if span else '':>5}  {describe(trace, k)}" for k, span in enumerate(spans)]
+    _say("\n".join(lines))
     return 0
 
 

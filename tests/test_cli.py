@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from gradviz import __version__, cli
+from gradviz.trace import write_trace
+from gradviz.trace.events import Ended, Header
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -107,6 +109,7 @@ def test_diagnose_says_what_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (["record", "x.py"], 2, "needs -o"),
         (["record", "--speed", "x.py"], 2, "has no option --speed"),
         (["record", "-o"], 2, "-o needs a value"),
+        (["record", "x.py", "-o", ""], 2, "-o needs a value"),
         (["record", "none.py", "-o", "x.gradviz"], 1, "There is no file none.py."),
         (["record", "x.py", "-o", "y", "--values", "some"], 2, "--values is one of"),
         (["info"], 2, "required"),
@@ -127,3 +130,52 @@ def test_what_is_wrong_is_said_in_one_line(
 def test_steps_that_are_not_there(capsys: pytest.CaptureFixture[str], recorded: Callable[[str], Path]) -> None:
     assert cli.main(["export", str(recorded("one_layer")), "-o", "x.svg", "--step", "9999"]) == 2
     assert "There is no step 9999" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("out", "sentence"),
+    [("folder", "folder cannot be written: Is a directory."), ("p.py", "would take the place of the program")],
+)
+def test_what_cannot_take_a_recording_is_left_alone(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, out: str, sentence: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    program = tmp_path / "p.py"
+    program.write_text("import torch\n")
+    assert cli.main(["record", str(program), "-o", str(tmp_path / out)]) == 1
+    assert sentence in capsys.readouterr().err
+    assert program.read_text() == "import torch\n"
+
+
+def test_without_a_screen_the_window_says_so(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, programs: Path
+) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    assert cli.main([str(programs / "one_layer.py")]) == 1
+    assert "no screen" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no such file")
+def test_output_that_nobody_reads_or_takes_is_no_crash(recorded: Callable[[str], Path]) -> None:
+    command = [sys.executable, "-m", "gradviz", "info", str(recorded("one_layer")), "--json"]
+    unread, unheard = os.pipe()
+    os.close(unread)
+    closed = subprocess.run(command, stdout=unheard, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(unheard)
+    assert (closed.returncode, closed.stderr) == (0, "")
+    with Path("/dev/full").open("wb") as full:
+        filled = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (filled.returncode, filled.stderr) == (
+        1,
+        "gradviz: The output cannot be written: No space left on device.\n",
+    )
+
+
+def test_names_that_the_terminal_lacks_are_no_crash(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    out = tmp_path / "x.gradviz"
+    write_trace(out, [Header(program="\u68af.py"), Ended(0, "ok", 0, final=True)])
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    assert "\\u68af.py" in run("info", out).stdout
+    assert json.loads(run("info", out, "--json").stdout)["complete"]

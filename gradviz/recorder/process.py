@@ -239,6 +239,9 @@ class Process:
                 view = view[os.write(self._fd, view) :]
         except BrokenPipeError:
             os._exit(_GONE)
+        except OSError as error:  # no room is left: the program goes on, and its end says why there is no more
+            self._recorder.core.fail("writing the recording", error)
+            self._recorder.core.journal.closed = True
 
     def _read(self, lines: queue.Queue[bytes | None]) -> None:
         with os.fdopen(self._commands, "rb") as stream:
@@ -263,9 +266,6 @@ class Process:
                     journal.flush()
             except MemoryError as error:
                 self._recorder.core.fail("writing the recording", error)
-            except OSError as error:
-                self._recorder.core.fail("writing the recording", error)
-                journal.closed = True
             if any(state & select.POLLERR for _, state in watch.poll(0)):
                 os._exit(_GONE)
 

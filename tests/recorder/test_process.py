@@ -272,3 +272,13 @@ def test_data_loader_workers_record_nothing_and_harm_nothing(tmp_path: Path) -> 
     assert done.stdout.splitlines() == ["fork [12.0, 16.0]", "spawn [12.0, 16.0]"]
     assert len(trace.passes) == 4
     assert trace.damage is None
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no such file")
+def test_a_full_disk_ends_the_recording_and_not_the_program(tmp_path: Path) -> None:
+    program = write(tmp_path, "import torch\nprint(torch.ones(2).sum().item())\nraise SystemExit(5)\n")
+    done = run([*COMMAND, "-o", "/dev/full", str(program)])
+    assert (done.returncode, done.stdout) == (5, "2.0\n")
+    assert done.stderr == (
+        "gradviz: the recording stopped early: writing the recording: OSError: [Errno 28] No space left on device\n"
+    )
