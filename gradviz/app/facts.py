@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from gradviz.app.queuerows import queue_rows
 from gradviz.app.rows import Entry, Formula, Head, Note, Numbers, Pair, Part, Row, Swatch, Terms, Title
 from gradviz.explain import Words, fault_card, ledger, node_label, numbers, rule, tensor_label
@@ -288,20 +290,26 @@ class Facts:
 
     def ledger(self, ident: int) -> list[Row]:
         """Each write to a leaf's `.grad`, in order; a click leads to its step."""
-        entries = ledger(self.trace, ident, self.element, language=self.view.language)
+        told = self.trace.tensor(ident, self.frame.step)
+        element = self.element
+        if element is None and told is not None and math.prod(told.shape) == 1:
+            element = (0,) * len(told.shape)
+        entries = ledger(self.trace, ident, element, language=self.view.language)
         title = self._t("ledger", name=tensor_label(self.trace, ident))
-        where = f"[{', '.join(map(str, self.element))}]" if self.element is not None else "‖·‖"
+        where = f"[{', '.join(map(str, element))}]" if element is not None else "‖·‖"
         rows: list[Row] = [Head(title, where)]
         if not entries:
             return [*rows, Note(self._t("ledger_empty"), "text_faint")]
-        rows.append(Entry(self._t("step"), self._t("source"), self._t("amount"), self._t("total"), heading=True))
+        # Numbers add up to the sum beside them; norms do not, nor does the size of a complex number.
+        adds = element is not None and told is not None and not told.dtype.startswith("complex")
+        heads = (self._t("amount"), self._t("total")) if adds else (self._t("amount_norm"), self._t("total_norm"))
+        rows.append(Entry(self._t("step"), self._t("source"), *heads, heading=True))
         for row in entries:
             source = " · ".join(part for part in (row.source, row.path) if part)
             now = row.step == self.frame.step
-            rows.append(
-                Entry(f"{row.step:,}", source, _amount(row.amount), _amount(row.total, ""), row.step, marked=now)
-            )
-        if self.element is None:
+            amount = _amount(row.amount, "+" if adds else "")
+            rows.append(Entry(f"{row.step:,}", source, amount, _amount(row.total, ""), row.step, marked=now))
+        if element is None:
             rows.append(Note(self._t("ledger_hint"), "text_faint"))
         return rows
 
@@ -440,7 +448,7 @@ def _part(piece: Term) -> Part:
     return Part(piece.text, piece.key, piece.role or "text", shape)
 
 
-def _amount(value: float | None, sign: str = "+") -> str:
+def _amount(value: float | None, sign: str) -> str:
     if value is None:
         return "–"
     digits = 4 if abs(value) < 100 else 2

@@ -128,6 +128,27 @@ def test_a_click_on_a_ledger_row_goes_to_its_step(inspector: Inspector, qtbot: Q
     assert inspector.session.view.step == 11 and inspector.session.view.selection == "tensor:3"
 
 
+def ledger_of(language: str, element: tuple[int, ...] | None) -> tuple[list[str], list[Entry]]:
+    trace = recording(2)
+    rows = Facts(trace.at(trace.steps), ViewState(step=trace.steps, language=language), element).ledger(2)
+    entries = [row for row in rows if isinstance(row, Entry)]
+    return [entries[0].amount, entries[0].total], entries[1:]
+
+
+@pytest.mark.parametrize(("language", "heads"), [("en", ["‖added‖", "‖.grad‖"]), ("zh", ["‖增量‖", "‖.grad‖"])])
+def test_norms_of_a_ledger_are_no_sum(language: str, heads: list[str]) -> None:
+    said, entries = ledger_of(language, None)
+    assert said == heads and len(entries) == 2
+    assert not any(row.amount.startswith("+") for row in entries)
+
+
+@pytest.mark.parametrize(("language", "heads"), [("en", ["Amount", "Sum"]), ("zh", ["增量", "累计"])])
+def test_numbers_of_one_element_add_up(language: str, heads: list[str]) -> None:
+    said, entries = ledger_of(language, (4, 1))
+    assert said == heads and all(row.amount[0] in "+-" for row in entries)
+    assert sum(float(row.amount) for row in entries) == pytest.approx(float(entries[-1].total), abs=2e-4)
+
+
 def test_a_click_on_a_cell_of_grad_chooses_the_element(inspector: Inspector, qtbot: QtBot) -> None:
     inspector.session.update(step=14, selection="tensor:2")
     spot = next(spot for spot in inspector.sheet.spots if spot.name == "grad" and spot.element == (4, 1))
