@@ -10,7 +10,7 @@ from typing import Any
 
 from gradviz.explain.faults import fault_card
 from gradviz.explain.labels import joined, node_label, place, tensor_label, value_text
-from gradviz.explain.rules import own_rule
+from gradviz.explain.rules import fitted, sentence
 from gradviz.explain.why_grad import FLAGS
 from gradviz.explain.words import Words
 from gradviz.trace import Trace, shape_text
@@ -209,14 +209,26 @@ class _Teller:
         gout = self.join([_brief(d) for d in outputs[:3]])
         key = "node.unchanged" if same else "node.title" if outputs else "node.nothing"
         title = self.say(key, node=node.name, gin=gin, gout=gout)
-        body = [self._rule(node), *self._hooks(event), *self._undefined(event), *self._sent(event, node, same)]
+        body = [
+            sentence(node, self.language),
+            *self._fitted(node),
+            *self._hooks(event),
+            *self._undefined(event),
+            *self._sent(event, node, same),
+        ]
         if any(isinstance(e, Freed) and e.node == event.node for e in self.trace.events_of(self.step)):
             body.append(self.say("node.freed"))
         return title, body
 
-    def _rule(self, node: Node) -> str:
-        mine: dict[str, Any] | None = None if node.custom else own_rule(node.name)
-        return str(mine.get(self.language) or mine.get("en", "")) if mine else ""
+    def _fitted(self, node: Node) -> list[str]:
+        """Said of each input that was broadcast."""
+        shapes = fitted(self.trace, node)
+        said = [
+            self.say("node.fitted", input=self._input(node, i), shape=shape_text(shape))
+            for i, shape in enumerate(shapes)
+            if shape is not None
+        ]
+        return list(dict.fromkeys(said))
 
     def _hooks(self, event: NodeRan) -> list[str]:
         said = []

@@ -11,7 +11,7 @@ from typing import Any
 from gradviz import assets
 from gradviz.explain.labels import saved_data, value_text
 from gradviz.explain.words import Words
-from gradviz.trace import Trace
+from gradviz.trace import Trace, shape_text
 from gradviz.trace.events import Data, Node, Saved
 
 _NAME = re.compile(r"((?<![\w.])[A-Za-z_]\w*(?![\w(]))", re.ASCII)
@@ -45,13 +45,44 @@ def own_rule(name: str) -> dict[str, Any] | None:
     return own_rules().get(name) or own_rules().get(name.rstrip("0123456789"))
 
 
+def sentence(node: Node, language: str = "en") -> str:
+    """Our rule of a node in words, "" where there is none. A rule that has a factor, such as the `alpha` of add, names
+    it where this node's is not 1."""
+    mine = None if node.custom else own_rule(node.name)
+    if mine is None:
+        return ""
+    scaled = mine.get("scaled")
+    if scaled is not None:
+        factors = {s.name: s.text or "?" for s in node.saved if s.kind == "scalar" and s.name in scaled["by"]}
+        if set(factors.values()) - {"1", "1.0"}:
+            return str(
+                (scaled.get(language) or scaled["en"]).format_map({name: "1" for name in scaled["by"]} | factors)
+            )
+    return str(mine.get(language) or mine["en"])
+
+
+def fitted(trace: Trace, node: Node) -> tuple[tuple[int, ...] | None, ...]:
+    """For each edge the shape to which its gradient is summed, since that input was broadcast; None where nothing is.
+
+    The rules that say `broadcast` are elementwise, but for products of matrices: what they give has the shape of g."""
+    mine = None if node.custom else own_rule(node.name)
+    if mine is None or not mine.get("broadcast") or len(mine["rows"]) != len(node.edges) or not node.inputs:
+        return (None,) * len(node.edges)
+    shapes: list[tuple[int, ...] | None] = []
+    for row, (target, slot) in zip(mine["rows"], node.edges, strict=True):
+        met = trace.nodes[target].inputs if target is not None and target < len(trace.nodes) else ()
+        shape = tuple(met[slot][0]) if slot < len(met) and "@" not in row["text"] else None
+        shapes.append(shape if shape != tuple(node.inputs[0][0]) else None)
+    return tuple(shapes)
+
+
 def rule(trace: Trace, node: int, language: str = "en") -> RuleView:
     """The rule of a node. There is always an origin that says where it comes from, or why there is none."""
     told, words = trace.nodes[node], Words(language)
     mine = None if told.custom else own_rule(told.name)
     if mine is not None:
         rows = tuple((row["input"], row["text"], row.get("tex", "")) for row in mine["rows"])
-        return RuleView(told.name, rows, mine.get(language) or mine.get("en", ""), words("rule.origin.own"))
+        return RuleView(told.name, rows, sentence(told, language), words("rule.origin.own"))
     if told.custom:
         source = _source(trace, told)
         rows = (("backward", source, ""),) if source else ()
@@ -95,13 +126,17 @@ def numbers(trace: Trace, step: int, node: int, language: str = "en") -> tuple[s
     names, texts = _inputs(trace, told, view, len(outputs))
     if told.leaf is not None:
         return _accumulated(trace, max(s for s in trace.runs(node) if s <= step), told.leaf)
-    lines = []
+    lines, words = [], Words(language)
+    shapes = fitted(trace, told)
     for i, result in enumerate(outputs):
         if result is None:
             continue
         name = names[i] if names else f"[{i}]"
         text = texts.get(name, "") if mine is not None and not told.custom else ""
         left = _substituted(text, values) if text else value_text(run.gin[0] if run.gin else None, SMALL)
+        shape = shapes[i] if i < len(shapes) else None
+        if text and shape is not None:
+            left = words("rule.summed", text=left, shape=shape_text(shape))
         lines.append(f"{name}: {left} {'=' if text else '→'} {value_text(result, SMALL)}")
     return tuple(lines)
 
@@ -128,12 +163,15 @@ def terms(trace: Trace, step: int, node: int, language: str = "en") -> tuple[tup
     run = trace.at(step).run(node)
     values = _values(trace, told, run.gin if run is not None else ())
     known = {s.name: s for s in told.saved}
-    rows = []
+    rows, shapes = [], fitted(trace, told)
     for i, (name, text, _) in enumerate(view.rows):
         if len(view.rows) == len(told.edges) and told.edges[i][0] is None:
             continue
-        pieces = _NAME.split(text)
-        rows.append((name, tuple(_term(trace, told, piece, known, values) for piece in pieces if piece)))
+        pieces = [_term(trace, told, piece, known, values) for piece in _NAME.split(text) if piece]
+        shape = shapes[i] if i < len(shapes) else None
+        if shape is not None:
+            pieces.append(Term(Words(language)("rule.summed", text="", shape=shape_text(shape))))
+        rows.append((name, tuple(pieces)))
     return tuple(rows)
 
 

@@ -1,0 +1,85 @@
+"""Words about one step beside the numbers of the same step: neither may contradict the other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from gradviz.explain import narrate, numbers
+from gradviz.explain.rules import fitted, own_rules, sentence, terms
+from gradviz.trace import Trace, open_trace
+from tests import forked
+
+FACTORS = """
+import torch
+a = torch.tensor([1.0, 2.0], requires_grad=True)
+b = torch.tensor([3.0, 4.0], requires_grad=True)
+c = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], requires_grad=True)
+v = torch.tensor([-1.0, 3.0])
+torch.add(a, b, alpha=-2).backward(v)
+torch.sub(a, b, alpha=3).backward(v)
+(a + b).backward(v)
+torch.addmm(b, c, torch.ones(2, 2), beta=2).backward(torch.ones(3, 2))
+(c - b).backward(torch.ones(3, 2))
+"""
+
+
+@pytest.fixture(scope="module")
+def factors(tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    folder = tmp_path_factory.mktemp("factors")
+    (folder / "factors.py").write_text(FACTORS, "utf-8")
+    out = folder / "factors.gradviz"
+    assert forked.record("-o", out, folder / "factors.py").returncode == 0
+    return open_trace(out)
+
+
+def of(trace: Trace, name: str, language: str, number: int = 0) -> tuple[str, str, tuple[str, ...]]:
+    """Title and body of the step of the `number`-th node of a name, and its rule with numbers."""
+    node = [n.id for n in trace.nodes if n.name == name][number]
+    step = trace.runs(node)[0]
+    told = narrate(trace, step, language)
+    return told.title, told.body, numbers(trace, step, node, language)
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "en", "zh"),
+    [
+        ("AddBackward0", 0, "receives it times alpha = -2.", "梯度乘以 alpha = -2。"),
+        ("SubBackward0", 0, "its negative times alpha = 3.", "其相反数乘以 alpha = 3。"),
+        ("AddBackward0", 1, "The derivative of a sum is 1", "和的导数为 1"),
+        ("AddmmBackward0", 0, "g times beta = 2, the matrices as in a matrix product, times alpha = 1.", "beta = 2"),
+    ],
+)
+def test_a_factor_that_is_not_1_is_named(factors: Trace, name: str, number: int, en: str, zh: str) -> None:
+    """`torch.add(a, b, alpha=-2)` does not hand its gradient on unchanged."""
+    assert en in of(factors, name, "en", number)[1] and zh in of(factors, name, "zh", number)[1]
+    plain = next(r for n, r in own_rules().items() if name.startswith(n))
+    node = [n for n in factors.nodes if n.name == name][number]
+    assert (sentence(node) == plain["en"]) == (number == 1)
+
+
+def test_the_sum_over_what_was_broadcast_is_said(factors: Trace) -> None:
+    b = torch.tensor([3.0, 4.0], requires_grad=True)
+    torch.addmm(b, torch.ones(3, 2), torch.ones(2, 2), beta=2).backward(torch.ones(3, 2))
+    assert b.grad is not None
+    left, _, right = of(factors, "AddmmBackward0", "en")[2][0].partition(" = ")
+    if "‖" in left + right:  # the sign of equality inside the norm is not the one looked for
+        right = right.rpartition(" = ")[2]
+    assert right == "[" + ", ".join(f"{v:g}" for v in b.grad.tolist()) + "]"
+    assert "summed to (2,)" in of(factors, "AddmmBackward0", "en")[2][0]
+    assert "求和为 (2,)" in of(factors, "AddmmBackward0", "zh")[2][0]
+    assert "b was broadcast, so its gradient is summed to the shape (2,)." in of(factors, "SubBackward0", "en", 1)[1]
+    assert "b 经过广播" in of(factors, "SubBackward0", "zh", 1)[1]
+    node = [n for n in factors.nodes if n.name == "SubBackward0"][1]
+    assert fitted(factors, node) == (None, (2,))
+    assert terms(factors, factors.steps, node.id)[1][1][-1].text == ", summed to (2,)"
+
+
+def test_nothing_is_said_of_a_sum_where_nothing_was_broadcast(factors: Trace) -> None:
+    for number in (0, 1):
+        _, body, lines = of(factors, "AddBackward0", "en", number)
+        assert "summed" not in " ".join((body, *lines))
+    mm = next(n for n in factors.nodes if n.name == "AddmmBackward0")
+    assert fitted(factors, mm) == ((2,), None, None)
