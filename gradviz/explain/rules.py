@@ -55,9 +55,7 @@ def sentence(node: Node, language: str = "en") -> str:
     if scaled is not None:
         factors = {s.name: s.text or "?" for s in node.saved if s.kind == "scalar" and s.name in scaled["by"]}
         if set(factors.values()) - {"1", "1.0"}:
-            return str(
-                (scaled.get(language) or scaled["en"]).format_map({name: "1" for name in scaled["by"]} | factors)
-            )
+            return str((scaled.get(language) or scaled["en"]).format_map(dict.fromkeys(scaled["by"], "1") | factors))
     return str(mine.get(language) or mine["en"])
 
 
