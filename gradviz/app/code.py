@@ -161,6 +161,8 @@ class CodeView(QPlainTextEdit):
         self.tip: Callable[[int], str] = lambda line: ""
         """What is said of a line when the mouse rests in the gutter."""
         self._found: list[tuple[int, int]] = []
+        self._leaving = False
+        """Escape was pressed last: Tab, which indents while somebody edits, leaves the text."""
         self._theme = theme
         self._gutter = Gutter(self)
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
@@ -348,7 +350,12 @@ class CodeView(QPlainTextEdit):
             self._gutter.update(0, rect.y(), self._gutter.width(), rect.height())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if self.isReadOnly() or not typed(self, event):
+        leaving, self._leaving = self._leaving, event.key() == Qt.Key.Key_Escape and not self.isReadOnly()
+        if self._leaving:
+            event.accept()
+        elif leaving and event.key() in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab):
+            QWidget.focusNextPrevChild(self, event.key() == Qt.Key.Key_Tab)  # that of the text would stay
+        elif self.isReadOnly() or not typed(self, event):
             super().keyPressEvent(event)
 
     def event(self, event: QEvent) -> bool:

@@ -40,12 +40,12 @@ class ProgramPanel(Panel):
         self.code.gutter_clicked.connect(self.toggle_line)
         self.code.tip = self._tip
         self.code.textChanged.connect(self._typed)
-        self.setFocusProxy(self.code)
         self.begin()
 
     def retell(self) -> None:
         self.code.setAccessibleName(self.words("ui.program.name"))
         self.code.setPlaceholderText(self.words("ui.program.empty"))
+        self.code.setAccessibleDescription(self.words("ui.program.leave"))
         self.find_bar.retell(self.words)
 
     def refresh(self, old: ViewState | None, new: ViewState) -> None:
