@@ -313,12 +313,13 @@ class Timeline(QWidget):
 
     def _bytes_text(self, geometry: Picture) -> tuple[str, str, float]:
         trace, step = self.session.trace, self.session.view.step
-        held = self.session.frame.held_bytes
+        frame = self.session.frame
+        held, retained = frame.held_bytes, frame.retained_bytes
         words = Words(self.session.view.language)
         begun = int((trace.pass_step.view <= step).sum())
-        kept = begun and trace.passes[begun - 1].retain_graph and held
-        key = "ui.timeline.kept_retained" if kept else "ui.timeline.kept"
-        text = words(key, bytes=bytes_text(held)) if held or begun else ""
+        key = "kept" if not retained else "kept_retained" if retained == held else "kept_partly"
+        said = words(f"ui.timeline.{key}", bytes=bytes_text(held), retained=bytes_text(retained))
+        text = said if held or begun else ""
         return text, geometry.theme.saved, float(geometry.held_y(held)) - 2
 
     # ---- hands

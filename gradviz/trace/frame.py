@@ -157,6 +157,21 @@ class Frame:
         """Bytes that nodes keep for their backward formulas."""
         return int(self.trace.held_bytes()[self.step])
 
+    @cached_property
+    def retained_bytes(self) -> int:
+        """Those of `held_bytes` that are still kept because a pass with retain_graph=True has gone through their node."""
+        trace, runs = self.trace, int(np.searchsorted(self.trace.run_step.view, self.step, "right"))
+        retained = np.array([begun.retain_graph for begun in trace.passes], np.bool_)
+        if not retained.any():
+            return 0
+        keeps = np.zeros(len(trace.nodes), np.bool_)
+        keeps[trace.run_node.view[:runs][retained[trace.run_pass.view[:runs]]]] = True
+        keeps[trace.freed_node.view[: np.searchsorted(trace.freed_step.view, self.step, "right")]] = False
+        keeps[trace.gone_node.view[: np.searchsorted(trace.gone_step.view, self.step, "right")]] = False
+        rows = keeps[trace.saved_node.view]
+        _, first = np.unique(trace.saved_storage.view[rows], return_index=True)
+        return int(trace.saved_size.view[rows][first].sum())
+
     @property
     def output(self) -> str:
         """All that the program has printed so far."""

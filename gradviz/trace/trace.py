@@ -152,6 +152,8 @@ class Trace:
         self._event_step = Column()
         self._step_index = Column(-1)
         self._held = Column(0)
+        self.saved_node, self.saved_storage, self.saved_size = Column(), Column(), Column()
+        """What nodes keep, each node's memory once: which node, which memory, bytes."""
         self._storages: dict[int, tuple[tuple[int, int], ...]] = {}
         self._storage_users: dict[int, int] = defaultdict(int)
         self._line: tuple[int, tuple[int, int] | None] | None = None
@@ -394,6 +396,9 @@ class Trace:
         if kept:
             self._storages[event.id] = kept
             for storage, size in kept:
+                self.saved_node.append(event.id)
+                self.saved_storage.append(storage)
+                self.saved_size.append(size)
                 self._held.add_to_last(size if not self._storage_users[storage] else 0)
                 self._storage_users[storage] += 1
 

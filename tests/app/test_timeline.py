@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
@@ -13,9 +15,11 @@ from pytestqt.qtbot import QtBot
 from gradviz.app.timeline import Timeline, bytes_text
 from gradviz.app.track_paint import CHIP_FROM, LEFT, chip_left, paint_names
 from gradviz.app.tracks import BACKWARD_ROW, FAULT_BACK, FORWARD_ROW, LEAF, NODE, OP, SEED, Tracks, bars
+from gradviz.explain import Words
 from gradviz.session import Session
-from gradviz.trace import Trace
+from gradviz.trace import Trace, open_trace
 from gradviz.trace.events import Grad, Header, Op, Scope, Tensor
+from tests import forked
 from tests.scene.one_layer import data, recording
 
 
@@ -287,3 +291,44 @@ class Told(QPainter):
 
     def drawText(self, place: QPointF, text: str) -> None:  # type: ignore[override]
         self.notes.append((place.x(), place.x() + self.fontMetrics().horizontalAdvance(text)))
+
+
+RETAINED = """
+import torch
+w = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+loss = w.exp().sum()
+loss.backward(retain_graph=True)
+other = (w * 2).exp().sum()
+loss = None
+other.backward(retain_graph=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("language", "kept", "retained", "partly"),
+    [
+        ("en", "12 B kept", "12 B kept: retain_graph=True", "24 B kept, 12 B of it retained"),
+        ("zh", "保存着 12 B", "保存着 12 B：retain_graph=True", "保存着 24 B（其中 12 B 保留）"),
+    ],
+)
+def test_bytes_are_kept_by_retain_graph_only_where_such_a_pass_went(
+    qtbot: QtBot, tmp_path: Path, language: str, kept: str, retained: str, partly: str
+) -> None:
+    program, out = tmp_path / "retained.py", tmp_path / "retained.gradviz"
+    program.write_text(RETAINED, "utf-8")
+    assert forked.record("-o", out, program).returncode == 0
+    session = Session()
+    session.begin(open_trace(out))
+    widget = Timeline(session)
+    qtbot.addWidget(widget)
+    trace, said = session.trace, {}
+    for step in range(1, trace.steps + 1):
+        session.update(step=step, language=language)
+        said[step] = widget._bytes_text(widget._geometry())[0]
+    first, second = (int(s) for s in trace.pass_step.view)
+    ran = trace.runs(next(n.id for n in trace.nodes if n.name == "ExpBackward0"))[0]
+    assert {said[step] for step in range(first, ran)} == {kept}  # the seed, and before the node ran
+    assert said[ran] == said[int(trace.pass_end[0])] == retained
+    assert said[second - 1] == partly  # of the graph that is alive, and of the one that has only gone forward
+    assert said[second] == kept  # the first graph is gone; the pass over the second one has run nothing
+    assert "Leaves are not counted" in Words("en")("ui.timeline.saved_tip")
