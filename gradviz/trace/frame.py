@@ -159,7 +159,7 @@ class Frame:
 
     @cached_property
     def retained_bytes(self) -> int:
-        """Those of `held_bytes` that are still kept because a pass with retain_graph=True has gone through their node."""
+        """Those of `held_bytes` that are still there because their node ran in a pass with retain_graph=True."""
         trace, runs = self.trace, int(np.searchsorted(self.trace.run_step.view, self.step, "right"))
         retained = np.array([begun.retain_graph for begun in trace.passes], np.bool_)
         if not retained.any():
