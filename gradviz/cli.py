@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gradviz.player.lessons import Lesson
     from gradviz.trace import Trace
 
-COMMANDS = ("record", "info", "export", "lesson")
+COMMANDS = ("record", "info", "export", "lesson", "desktop")
 _PRINTING = ("info", "lesson")
 VALUES = ("auto", "all", "none")
 _TEXTS = ("svg", "html", "dot", "json", "graphml")
@@ -36,6 +36,7 @@ _USAGE = """gradviz [FILE.py | FILE.gradviz | LESSON.md]
        gradviz export FILE -o OUT.pdf --handout [--per-page 1|2]
        gradviz lesson check LESSON.md ...
        gradviz lesson steps FILE.{py,md,gradviz}
+       gradviz desktop {install,remove}
        gradviz --diagnose"""
 
 
@@ -397,6 +398,26 @@ def _list_steps(path: str) -> int:
     return 0
 
 
+# ---- desktop
+
+
+def _desktop(words: list[str]) -> int:
+    parser = _Parser(prog="gradviz desktop", description="An entry, a file type and an icon on a Linux desktop.")
+    parser.add_argument("what", choices=("install", "remove"))
+    options = parser.parse_args(words)
+    if sys.platform in ("win32", "darwin"):
+        raise UsageError("The desktop command is for Linux.")
+    from gradviz import desktop
+
+    try:
+        paths = desktop.install() if options.what == "install" else desktop.remove()
+    except OSError as error:
+        raise FileError(f"{error.filename} cannot be written: {error.strerror}.") from error
+    for path in paths:
+        print(path)
+    return 0
+
+
 # ---- diagnose
 
 
@@ -452,4 +473,10 @@ def _paths() -> list[tuple[str, str]]:
         return [("resources", str(error))]
 
 
-_RUN: dict[str, Callable[[list[str]], int]] = {"record": _record, "info": _info, "export": _export, "lesson": _lesson}
+_RUN: dict[str, Callable[[list[str]], int]] = {
+    "record": _record,
+    "info": _info,
+    "export": _export,
+    "lesson": _lesson,
+    "desktop": _desktop,
+}

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gradviz import assets
 from gradviz.app.launch import Opening, launch, read_program
 from gradviz.app.setups import remembered
 from gradviz.player.forms import OneLayer
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 def open_window(path: str | None = None) -> Window:
     """Show a window; see `gradviz.app.open_window`."""
     opening = prepare(path)
+    from PySide6.QtGui import QIcon
     from PySide6.QtWidgets import QApplication
 
     app = QApplication.instance() or QApplication(sys.argv[:1])
@@ -29,6 +31,7 @@ def open_window(path: str | None = None) -> Window:
     window = Window(opening)
     window.show()
     window.wait_painted()
+    QApplication.setWindowIcon(QIcon(str(assets.path("icons", "logo.svg"))))
     return window
 
 

@@ -180,6 +180,8 @@ class Trace:
             self.header = check_header(event)
         self._checker.check(event)
         kind = type(event)
+        if kind is Ended and event.status == "killed":  # type: ignore[union-attr]
+            self._waiting, self._awaited = [], -1  # the rest of it will never come
         if kind is Op or kind is Node:
             self._awaited = max(self._awaited, _last_node(event))
         if self._awaited >= self._checker.nodes:

@@ -128,3 +128,7 @@ def test_every_action_has_a_key_or_is_in_the_palette(shown: Window) -> None:
     found = shown.desk.palette.list
     listed = {found.item(k).data(ROLE) for k in range(found.count())}
     assert all(row.keys or row.plain or row.id in listed for row in ACTIONS)
+
+
+def test_the_window_has_an_icon(shown: Window) -> None:
+    assert not shown.windowIcon().pixmap(32, 32).toImage().isNull()

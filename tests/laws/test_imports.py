@@ -27,6 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "runs": {"trace", "player", "session"},
     "actions": {"gradviz", "runs", "teaching", "trace", "graph", "explain", "player", "scene", "session", "settings"},
     "assets": set(),
+    "desktop": {"gradviz", "assets"},
     "export": {"gradviz", "assets", "trace", "graph", "explain", "player", "scene", "numpy", "pygments"},
     "notebook": {"trace", "scene", "export", "assets", "IPython"},
     "app": {
@@ -34,7 +35,7 @@ ALLOWED: dict[str, set[str]] = {
         "PySide6", "shiboken6", "numpy", "PIL", "pygments", "ziamath", "rapidfuzz", "platformdirs", "imageio_ffmpeg",
         "msgspec",
     },
-    "cli": {"gradviz", "assets", "trace", "player", "export", "app"},
+    "cli": {"gradviz", "assets", "desktop", "trace", "player", "export", "app"},
     "gradviz": {"trace", "recorder", "notebook"},
     "__main__": {"cli"},
 }  # fmt: skip

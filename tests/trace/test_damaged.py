@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gradviz.trace import Trace, TraceError, open_trace
-from gradviz.trace.events import Header, Op
+from gradviz.trace.events import Ended, Header, Op
 from tests.trace.damage import KINDS, WHOLE, events, frames, packed, stream, sweep
 
 SECONDS = 2.0
@@ -113,6 +113,13 @@ def test_a_live_recording_takes_an_operation_once_its_nodes_have_come() -> None:
         last = growing.event_at(growing.steps)
         assert not isinstance(last, Op) or all(node < len(growing.nodes) for node in last.nodes)
     assert growing.events == whole.events and not growing.unfinished
+
+
+def test_what_waits_for_a_recorder_that_was_killed_is_left_out() -> None:
+    trace = Trace([Header(), Op(0, "mul", outputs=(0,), nodes=(0,))])
+    assert trace.unfinished and not trace.ops
+    trace.append(Ended(0, "killed"))
+    assert trace.ended[0].status == "killed" and not trace.ops and not trace.unfinished
 
 
 def test_what_contradicts_itself_is_not_added() -> None:
