@@ -364,6 +364,7 @@ class Desk(QObject):
         if mended is None:
             return
         self.port.rerun(edited(view.program, mended.text), mended.actions)
+        self.canvas.setFocus()  # the button that had it is gone: Space is to play on
 
     def _starved(self) -> None:
         self.port.offer(lambda words: words("ui.setup.starved"), "ui.setup.give", lambda: self.setup.open("reads"))

@@ -161,7 +161,8 @@ class ErrorCard(Panel):
         width, height = self.width(), self.height()
         if anchor is None:
             self.link.hide()
-            self.move((canvas.width() - width) // 2, max(60, (bottom - height) // 2))
+            y = (bottom - height) // 2 if below is None else min(below + GAP, bottom - height)
+            self.move((canvas.width() - width) // 2, max(60, y))
             return
         x = max(12, min(anchor.center().x() - width // 3, canvas.width() - width - 12))
         free = _beside(anchor, height, bottom) if below is None else min(below + GAP, bottom - height)

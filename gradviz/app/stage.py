@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QLinearGradient, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from gradviz.actions import BY_ID
@@ -14,6 +14,7 @@ from gradviz.app.commands import key_text
 from gradviz.app.errorcard import ErrorCard
 from gradviz.app.icons import icon
 from gradviz.app.narration import Narration
+from gradviz.app.paint import color
 from gradviz.app.panel import Panel, differ
 from gradviz.app.presenter import Counter, KeyCaps
 from gradviz.app.quizcard import QuizCard
@@ -22,6 +23,7 @@ from gradviz.player.view import ViewState
 
 if TYPE_CHECKING:
     from gradviz.app.commands import Commands
+    from gradviz.session import Session
 
 EDGE = 16
 TOP = 56
@@ -58,6 +60,27 @@ class Welcome(QFrame):
         self.hide()
 
 
+class Veil(Panel):
+    """Fades what lies under the buttons at the top, so that both can be read."""
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(session, parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.begin()
+
+    def refresh(self, old: ViewState | None, new: ViewState) -> None:
+        if differ(old, new, "theme"):
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        fade = QLinearGradient(0, 0, 0, self.height())
+        for place, opacity in ((0.0, 0.96), (0.8, 0.9), (1.0, 0.0)):
+            fade.setColorAt(place, color(self.theme.canvas, opacity))
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), fade)
+        painter.end()
+
+
 class Stage(Panel):
     """Gives the canvas its margins, and each thing on it its place."""
 
@@ -66,6 +89,7 @@ class Stage(Panel):
         self._commands = commands
         self.setObjectName("center")
         self.canvas = Canvas(self.session, self)
+        self.veil = Veil(self.session, self)
         self.modes = QWidget(self)
         row = QHBoxLayout(self.modes)
         row.setContentsMargins(0, 0, 0, 0)
@@ -132,6 +156,7 @@ class Stage(Panel):
         self.canvas.setGeometry(0, 0, width, height)
         for button in self.mode_buttons:
             button.setFixedHeight(max(28, button.fontMetrics().height() + 10))
+        self.veil.setGeometry(0, 0, width, TOP)
         self.modes.adjustSize()
         self.modes.move(EDGE, 14)
         wide = min(SEARCH, max(120, width - self.modes.width() - 3 * EDGE))

@@ -287,22 +287,24 @@ class Timeline(QWidget):
                 continue
             width = painter.fontMetrics().horizontalAdvance(text)
             at = left - 2 if align == Qt.AlignmentFlag.AlignLeft else x - width - 8
-            painter.fillRect(QRectF(at, y - 13, width + 4, 13), color(geometry.theme.panel, 0.82))
+            painter.fillRect(QRectF(at, y - 13, width + 4, 13), color(geometry.theme.panel))
             painter.setPen(color(ink))
             painter.drawText(QRectF(left, y - 13, 184, 13), align | Qt.AlignmentFlag.AlignVCenter, text)
 
     def _leaf_texts(self, geometry: Picture) -> list[tuple[str, str, float]]:
         texts: list[tuple[str, str, float]] = []
         taken: list[float] = []
+        top = self._y(ROWS["backward"][0]) + ROWS["backward"][1] + 13  # the text stands above its line
+        floor = self._y(ROWS["saved"][0])
         for (leaf, norm), ink in zip(geometry.norms_at(self.session.view.step), geometry.leaf_inks(), strict=True):
             if norm != norm:
                 continue
             y = geometry.stair_y(norm) - 1
-            while any(abs(y - other) < 12 for other in taken):
-                y -= 12
-            if y < self._y(TOP) + 60:
+            ways = (y + 12 * k for k in (0, -1, -2, -3, 1, 2, 3))
+            free = (w for w in ways if top <= w <= floor and all(abs(w - other) >= 12 for other in taken))
+            if (place := next(free, None)) is None:
                 continue
-            taken.append(y)
+            taken.append(y := place)
             texts.append((f"{self._leaf_name(leaf)} {number(norm, 2 if norm >= 0.01 else 4)}", ink, y))
         return texts
 

@@ -115,7 +115,10 @@ class Picture:
         for k, (bracket, (left, right)) in enumerate(zip(self.brackets, edges, strict=True)):
             left, right = max(left, float(LEFT - 14)), min(right, limit)
             text = self.words("ui.timeline.pass", number=bracket.label) if bracket.is_pass else bracket.label
-            text = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, max(0.0, right - left))
+            room = max(0.0, right - left - 4)
+            if bracket.is_pass and metrics.horizontalAdvance(text) > room:
+                text = bracket.label
+            text = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, room)
             if len(text) < 2 and text != bracket.label:
                 continue
             width, end = metrics.horizontalAdvance(text), edges[k + 1][0] if k + 1 < len(edges) else limit
