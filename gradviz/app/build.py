@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -16,11 +17,14 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QSpinBox,
     QStackedWidget,
+    QStyle,
+    QStyleOptionComboBox,
+    QStylePainter,
     QVBoxLayout,
     QWidget,
 )
 
-from gradviz.app.panel import Panel, differ
+from gradviz.app.panel import Panel, differ, inset
 from gradviz.app.seedbox import SeedBox
 from gradviz.player.forms import ACTIVATIONS, DTYPES, FORMS, LARGEST, LOSSES, Accumulation, Form, OneLayer
 from gradviz.player.lines import typed_error
@@ -29,6 +33,23 @@ from gradviz.session import Session
 
 WAIT_MS = 350
 """A field that is still being changed does not start a run at each of its values."""
+
+
+class Choice(QComboBox):
+    """A box that cuts a long word with a mark."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, option = QStylePainter(self), QStyleOptionComboBox()
+        self.initStyleOption(option)
+        place = self.style().subControlRect(
+            QStyle.ComplexControl.CC_ComboBox, option, QStyle.SubControl.SC_ComboBoxEditField, self
+        )
+        option.currentText = self.fontMetrics().elidedText(
+            self.currentText(), Qt.TextElideMode.ElideRight, place.width() - 4
+        )
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+        painter.end()
 
 
 class FormPage(QWidget):
@@ -58,6 +79,7 @@ class FormPage(QWidget):
     def whole(self, name: str, low: int, high: int) -> None:
         """A field for a whole number."""
         box = QSpinBox()
+        inset(box)
         box.setRange(low, high)
         box.valueChanged.connect(lambda value: self._set(name, value))
         self.row(name, box)
@@ -65,6 +87,7 @@ class FormPage(QWidget):
     def real(self, name: str, low: float, high: float, step: float) -> None:
         """A field for a number."""
         box = QDoubleSpinBox()
+        inset(box)
         box.setRange(low, high)
         box.setSingleStep(step)
         box.setDecimals(2)
@@ -73,7 +96,7 @@ class FormPage(QWidget):
 
     def choice(self, name: str, values: tuple[str, ...]) -> None:
         """A field for one of some words of PyTorch."""
-        box = QComboBox()
+        box = Choice()
         box.setObjectName("code")
         box.addItems(list(values))
         box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)

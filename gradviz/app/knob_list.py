@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QGridLayout, QLabel, QSlider, QWidget
 
 from gradviz.app.code import mono
-from gradviz.app.panel import Panel, clear, differ
+from gradviz.app.panel import Panel, clear, differ, inset
 from gradviz.player.knobs import Knob, knobs, span, turned
 from gradviz.player.view import ViewState
 from gradviz.session import Session
@@ -78,6 +78,7 @@ class KnobList(Panel):
             return
         low, high = span(knob)
         number = QDoubleSpinBox()
+        inset(number)
         whole = isinstance(knob.value, int)
         number.setDecimals(0 if whole else 6)
         number.setRange(-1e9, 1e9)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QLayout, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QLayout, QWidget
 
 from gradviz.explain import Words
 from gradviz.player.view import ViewState
@@ -48,6 +48,11 @@ class Panel(QWidget):
 def differ(old: ViewState | None, new: ViewState, *fields: str) -> bool:
     """One of these fields has changed, or everything is new."""
     return old is None or any(getattr(old, field) != getattr(new, field) for field in fields)
+
+
+def inset(box: QAbstractSpinBox) -> None:
+    """Move the number off the border: the padding of a style sheet does not reach the line inside a spin box."""
+    box.lineEdit().setTextMargins(6, 0, 0, 0)
 
 
 def discard(widget: QWidget) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QSpinBox, QWidget
 
-from gradviz.app.panel import discard
+from gradviz.app.panel import discard, inset
 from gradviz.explain import Words
 from gradviz.player.forms import Seed
 from gradviz.player.lines import typed_error
@@ -61,6 +61,7 @@ class SeedBox(QWidget):
         self._shape, self.indexes = shape, []
         for k, size in enumerate(shape[:4]):
             box = QSpinBox()
+            inset(box)
             box.setRange(0, max(0, size - 1))
             box.setValue(kept[k] if k < len(kept) else 0)
             box.setAccessibleName(self._names[0])
