@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 
 from gradviz.explain import narrate, numbers
 from gradviz.explain.rules import fitted, own_rules, sentence, terms
 from gradviz.trace import Trace, open_trace
+from gradviz.trace.events import Grad
 from tests import forked
 
 FACTORS = """
@@ -24,13 +27,33 @@ torch.addmm(b, c, torch.ones(2, 2), beta=2).backward(torch.ones(3, 2))
 """
 
 
+CHANGES = """
+import torch
+w = torch.ones(2, requires_grad=True)
+b = torch.ones(2, requires_grad=True)
+(w * b).sum().backward()
+torch._foreach_zero_([w.grad, b.grad])
+w.grad.add_(1)
+w.grad = torch.ones(2)
+w.grad = None
+"""
+
+
+def made(folder: Path, source: str) -> Trace:
+    (folder / "program.py").write_text(source, "utf-8")
+    out = folder / "program.gradviz"
+    assert forked.record("-o", out, folder / "program.py").returncode == 0
+    return open_trace(out)
+
+
 @pytest.fixture(scope="module")
 def factors(tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    folder = tmp_path_factory.mktemp("factors")
-    (folder / "factors.py").write_text(FACTORS, "utf-8")
-    out = folder / "factors.gradviz"
-    assert forked.record("-o", out, folder / "factors.py").returncode == 0
-    return open_trace(out)
+    return made(tmp_path_factory.mktemp("factors"), FACTORS)
+
+
+@pytest.fixture(scope="module")
+def changes(tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    return made(tmp_path_factory.mktemp("changes"), CHANGES)
 
 
 def of(trace: Trace, name: str, language: str, number: int = 0) -> tuple[str, str, tuple[str, ...]]:
@@ -81,3 +104,15 @@ def test_nothing_is_said_of_a_sum_where_nothing_was_broadcast(factors: Trace) ->
         assert "summed" not in " ".join((body, *lines))
     mm = next(n for n in factors.nodes if n.name == "AddmmBackward0")
     assert fitted(factors, mm) == ((2,), None, None)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_change_of_grad_is_not_laid_to_the_program(changes: Trace, language: str) -> None:
+    """The same words stand for a line of the program, a button and a line of the console."""
+    told_of = [(changes.events[i], s) for h in changes.grads.values() for s, i in zip(h.steps, h.indexes, strict=True)]
+    found = {event.cause: step for event, step in told_of if isinstance(event, Grad)}
+    told = [narrate(changes, s, language) for c, s in found.items() if c != "accumulate"]
+    assert len(told) == 4 and len({t.title for t in told}) == 4
+    before = [narrate(changes, s - 1, language).next for c, s in found.items() if c != "accumulate"]
+    said = " ".join([t.title + t.body for t in told] + before)
+    assert "program" not in said and "程序" not in said and "w.grad" in said
