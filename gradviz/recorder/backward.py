@@ -253,10 +253,31 @@ class Passes:
                 else:
                     self._results(run, result, frame)
                 core.journal.trailing(BackwardEnded(run.id, error is not None))
+                if error is None and _has_ranks():
+                    self._reduced(run)
         except Exception as problem:
             core.fail("the end of a pass", problem)
         if run.task is not None:
             core.tasks.pop(run.task, None)
+
+    def _reduced(self, run: Pass) -> None:
+        """Tell of `.grad`s that hold something else than their leaves received: DistributedDataParallel exchanges them
+        with the other ranks from within C++, where nothing is seen of it."""
+        batch: list[Event] = []
+        for ident in sorted(run.done):
+            leaf = run.tags[ident].leaf if ident in run.tags else None
+            tensor = leaf.ref() if leaf is not None else None
+            grad = tensor.grad if tensor is not None else None
+            if leaf is None or grad is None:
+                continue
+            now, seen = self.core.snapshots.gradient(grad), self.core.tensors.find(grad)
+            if any_differs((leaf.grad,), (now,)):
+                first, last = fit((leaf.grad, now))
+                span, text = (None, "") if run.site is None else (run.site.span, run.site.text)
+                number = None if seen is None else seen.id
+                batch.append(Grad(leaf.id, "edit", first, None, last, grad_tensor=number, span=span, text=text))
+                leaf.grad, leaf.grad_known = now, True
+        self.core.journal.write_all(batch)
 
     def _failed(self, run: Pass, error: BaseException) -> None:
         journal = self.core.journal
@@ -542,3 +563,8 @@ class Passes:
             seen.version = None if grad.is_inference() else grad._version
             events.append(Value(seen.id, final, seen.version))
         return events
+
+
+def _has_ranks() -> bool:
+    group = torch.distributed
+    return group.is_available() and group.is_initialized() and group.get_world_size() > 1

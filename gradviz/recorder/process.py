@@ -31,6 +31,7 @@ import torch
 from gradviz.recorder.faults import report
 from gradviz.recorder.output import Capture
 from gradviz.recorder.probing import Probe, Probing
+from gradviz.recorder.ranks import ranked
 from gradviz.recorder.recorder import MAX_BYTES, MAX_EVENTS, Recorder
 
 _TICK = 0.05
@@ -229,7 +230,7 @@ class Process:
 
     def _open(self) -> int:
         if self._options.output is not None:
-            return os.open(self._options.output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+            return os.open(ranked(self._options.output), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         return os.dup(1)
 
     def _sink(self, frame: bytes) -> None:

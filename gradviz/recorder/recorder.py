@@ -25,6 +25,7 @@ from gradviz.recorder.forward import Forward, Mode
 from gradviz.recorder.guard import guarded
 from gradviz.recorder.hooks import registering
 from gradviz.recorder.modules import Modules
+from gradviz.recorder.ranks import number
 from gradviz.trace.events import Cell, Ended, Event, Header, Warn
 
 MAX_EVENTS = 20_000_000
@@ -145,8 +146,8 @@ class Recorder:
                 value_limit=self.value_limit,
                 pid=os.getpid(),
                 time=time.time(),
-                rank=_number("RANK"),
-                world_size=_number("WORLD_SIZE"),
+                rank=number("RANK"),
+                world_size=number("WORLD_SIZE"),
                 **fields,
             )
         )
@@ -262,11 +263,6 @@ def versions() -> dict[str, str]:
         "gradviz": own,
         "platform": platform.platform(terse=True),
     }
-
-
-def _number(name: str) -> int | None:
-    value = os.environ.get(name, "")
-    return int(value) if value.isdigit() else None
 
 
 def raise_stack_limit() -> None:

@@ -7,10 +7,10 @@ import linecache
 import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, BinaryIO
 
+from gradviz.recorder.ranks import ranked
 from gradviz.recorder.recorder import MAX_BYTES, MAX_EVENTS, Recorder
 from gradviz.recorder.source import is_own
 from gradviz.trace import Decoder, Trace
@@ -84,7 +84,7 @@ class Recording:
         if os.environ.get("GRADVIZ", "").lower() == "off":
             return self
         if self._path is not None:
-            self._file = Path(self._path).open("wb")
+            self._file = ranked(self._path).open("wb")
         self._frames, self._trace = [], None
         recorder = self._recorder = Recorder(self._sink, **self._options)
         recorder.header()
