@@ -28,6 +28,8 @@ class ActionsPanel(Panel):
         layout.setContentsMargins(8, 0, 8, 0)
         layout.addWidget(self.list)
         self._acts: list[Act] = []
+        self._painted: list[tuple[str, str, bool]] = []
+        """Text, colour and weight of each row as they stand."""
         self.setFocusProxy(self.list)
         self.begin()
 
@@ -46,28 +48,46 @@ class ActionsPanel(Panel):
         found = acts(self.session.trace) if self.session.trace.events else []
         if found == self._acts and self.list.count():
             return
+        self._drop_rows(found)
         self._acts = found
-        self.list.clear()
-        for act in found:
+        for act in found[len(self._painted) :]:
             item = QListWidgetItem("")
             item.setToolTip(act.text)
             self.list.addItem(item)
+            self._painted.append(("", "", False))
         if not found:
             item = QListWidgetItem(self.words("ui.actions.empty"))
             item.setFlags(Qt.ItemFlag.NoItemFlags)
             self.list.addItem(item)
         self._paint(self.session.view.step)
 
+    def _drop_rows(self, found: list[Act]) -> None:
+        """Keep the rows that stay as they are: most of a list that grows at its end and is cut at its beginning."""
+        known = [(act.text, act.first) for act in self._acts]
+        wanted = [(act.text, act.first) for act in found]
+        gone = known.index(wanted[0]) if wanted and wanted[0] in known else len(known)
+        if not known or known[gone:] != wanted[: len(known) - gone]:
+            self.list.clear()
+            self._painted = []
+            return
+        for _ in range(gone):
+            self.list.takeItem(0)
+        del self._painted[:gone]
+
     def _paint(self, step: int) -> None:
         theme = self.theme
         current = max((k for k, act in enumerate(self._acts) if act.first <= step <= act.last), default=-1)
         for k, act in enumerate(self._acts):
-            item = self.list.item(k)
             now = k == current
             mark = "✖ " if act.failed and step >= act.last else "▸ " if now else "  "
-            item.setText(mark + " ".join(act.text.split()))
             failed = act.failed and step >= act.last
             ink = theme.error if failed else theme.text if step >= act.first else theme.text_faint
+            looks = (mark + " ".join(act.text.split()), ink, now)
+            if looks == self._painted[k]:
+                continue
+            self._painted[k] = looks
+            item = self.list.item(k)
+            item.setText(looks[0])
             item.setForeground(color(ink))
             font = self.list.font()
             font.setWeight(QFont.Weight.DemiBold if now else QFont.Weight.Normal)

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QSplitter, QVBoxLayout, QWidget
 from gradviz.app.autosave import Autosave
 from gradviz.app.banner import Banner
 from gradviz.app.breakpanel import BreakList, BreakPanel
+from gradviz.app.collector import spare
 from gradviz.app.commands import Commands
 from gradviz.app.compare import ComparePanel, RivalPanel
 from gradviz.app.enginepanel import EnginePanel
@@ -114,6 +115,7 @@ class Desk(QObject):
         self._elapsed = QElapsedTimer()
         self._restore_shape()
         self.destroyed.connect(self.session.listen(self._heard))
+        self.destroyed.connect(self.session.listen(spare))
         self._retitle()
         self.canvas.setFocus()
 

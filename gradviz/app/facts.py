@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
+from functools import cached_property
 
 from gradviz.app.queuerows import queue_rows
 from gradviz.app.rows import Entry, Formula, Head, Note, Numbers, Pair, Part, Row, Swatch, Terms, Title
 from gradviz.explain import Words, fault_card, ledger, node_label, numbers, rule, tensor_label
+from gradviz.explain.accounts import writes_near
 from gradviz.explain.labels import spot
 from gradviz.explain.rules import Term, terms
 from gradviz.player.view import ViewState
@@ -16,6 +19,8 @@ from gradviz.trace.values import number, shape_text
 
 Element = tuple[int, ...] | None
 MOST_LEAVES = 12
+MOST_WRITES = 40
+"""So many writes to a `.grad` are listed, those nearest to the step."""
 LONG = 26
 """More letters of a formula than this get lines of their own."""
 _LEGEND = (
@@ -294,7 +299,8 @@ class Facts:
         element = self.element
         if element is None and told is not None and math.prod(told.shape) == 1:
             element = (0,) * len(told.shape)
-        entries = ledger(self.trace, ident, element, language=self.view.language)
+        part, before, after = writes_near(self.trace, ident, self.frame.step, MOST_WRITES)
+        entries = ledger(self.trace, ident, element, language=self.view.language, part=part)
         title = self._t("ledger", name=tensor_label(self.trace, ident))
         where = f"[{', '.join(map(str, element))}]" if element is not None else "‖·‖"
         rows: list[Row] = [Head(title, where)]
@@ -304,11 +310,15 @@ class Facts:
         adds = element is not None and told is not None and not told.dtype.startswith("complex")
         heads = (self._t("amount"), self._t("total")) if adds else (self._t("amount_norm"), self._t("total_norm"))
         rows.append(Entry(self._t("step"), self._t("source"), *heads, heading=True))
+        if before:
+            rows.append(Note(self._t("ledger_before", count=f"{before:,}"), "text_faint"))
         for row in entries:
             source = " · ".join(part for part in (row.source, row.path) if part)
             now = row.step == self.frame.step
             amount = _amount(row.amount, "+" if adds else "")
             rows.append(Entry(f"{row.step:,}", source, amount, _amount(row.total, ""), row.step, marked=now))
+        if after:
+            rows.append(Note(self._t("ledger_after", count=f"{after:,}"), "text_faint"))
         if element is None:
             rows.append(Note(self._t("ledger_hint"), "text_faint"))
         return rows
@@ -408,8 +418,7 @@ class Facts:
     def _leaf(self, ident: int) -> Row:
         name, grad, count = tensor_label(self.trace, ident), self.frame.grad_data(ident), self._contributions(ident)
         if grad is None:
-            planned = any(self.trace.nodes[n].leaf == ident for n in self.frame.planned.nonzero()[0].tolist())
-            state = self._t("waiting") if planned else ""
+            state = self._t("waiting") if ident in self._awaited else ""
             return Pair(name, state, "None", "leaf", "text_faint", f"tensor:{ident}")
         event = self.frame.grad_event(ident)
         writes = self.trace.events_of(self.frame.step)
@@ -419,17 +428,22 @@ class Facts:
         norm = f"‖∇‖ {number(grad.norm)}" if grad.norm is not None else shape_text(grad.shape)
         return Pair(name, text, norm, "leaf", "gradient", f"tensor:{ident}")
 
+    @cached_property
+    def _awaited(self) -> set[int | None]:
+        """Leaves that the pass which runs is still to reach."""
+        return {self.trace.nodes[n].leaf for n in self.frame.planned.nonzero()[0].tolist()}
+
     def _contributions(self, ident: int) -> int:
         """Additions to a leaf's `.grad` since it was last None, zeroed or assigned."""
         history, count = self.trace.grads.get(ident), 0
         if history is None:
             return 0
-        for step, index in zip(history.steps, history.indexes, strict=True):
-            if step > self.frame.step:
-                break
-            event = self.trace.events[index]
+        for place in range(bisect_right(history.steps, self.frame.step) - 1, -1, -1):
+            event = self.trace.events[history.indexes[place]]
             cause = event.cause if isinstance(event, Grad) else ""
-            count = count + 1 if cause == "accumulate" else 0 if cause in ("zero", "none", "assign") else count
+            if cause in ("zero", "none", "assign"):
+                break
+            count += cause == "accumulate"
         return count
 
     def legend(self) -> list[Row]:

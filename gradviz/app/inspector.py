@@ -83,7 +83,9 @@ class Inspector(QScrollArea):
         self.sheet.setAccessibleName(words("ui.inspector.name"))
         self.open_table.setText(words("ui.inspector.table"))
         self.open_plots.setText(words("ui.inspector.plots"))
-        self.setStyleSheet(f"Inspector, Inspector > QWidget > QWidget {{ background: {theme.panel}; }}")
+        sheet = f"Inspector, Inspector > QWidget > QWidget {{ background: {theme.panel}; }}"
+        if self.styleSheet() != sheet:  # all inside is styled anew
+            self.setStyleSheet(sheet)
         self.sheet.show_rows(Facts(self.session.frame, view, self.element).rows(self._probes()), theme)
         self.open_plots.setVisible(not view.hides)
         if self._plots is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
 
 from gradviz.explain.labels import short_node, tensor_label
@@ -12,6 +13,7 @@ from gradviz.trace import NotCaptured, Trace, to_numpy
 from gradviz.trace.events import Backward, Data, Grad
 
 MOST_NAMES = 6
+WHOLE = slice(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +34,35 @@ class LedgerRow:
 
 
 def ledger(
-    trace: Trace, tensor: int, element: tuple[int, ...] | None = None, step: int | None = None, language: str = "en"
+    trace: Trace,
+    tensor: int,
+    element: tuple[int, ...] | None = None,
+    step: int | None = None,
+    language: str = "en",
+    part: slice = WHOLE,
 ) -> list[LedgerRow]:
-    """All writes to a tensor's `.grad` up to a step (to the end by default), oldest first."""
+    """All writes to a tensor's `.grad` up to a step (to the end by default), oldest first; of many only a `part`."""
     last = trace.steps if step is None else step
     history = trace.grads.get(tensor)
     rows: list[LedgerRow] = []
-    for at, index in zip(history.steps, history.indexes, strict=True) if history else ():
+    for at, index in zip(history.steps[part], history.indexes[part], strict=True) if history else ():
         event = trace.events[index]
         if at <= last and isinstance(event, Grad):
             rows.append(_row(trace, event, at, element, language))
-    rows += _unreached(trace, tensor, element, last, {row.pass_id for row in rows}, language)
-    rows.sort(key=lambda row: row.step)
+    if trace.faults:
+        written = (trace.events[index] for index in history.indexes) if history else ()
+        reached = {event.within for event in written if isinstance(event, Grad)}
+        rows += _unreached(trace, tensor, element, last, reached, language)
+        rows.sort(key=lambda row: row.step)
     return rows
+
+
+def writes_near(trace: Trace, tensor: int, step: int, most: int) -> tuple[slice, int, int]:
+    """The writes to a tensor's `.grad` nearest to a step, at most so many; how many come before and after them."""
+    history = trace.grads.get(tensor)
+    steps = history.steps if history else []
+    first = max(0, min(bisect_right(steps, step) - most // 2, len(steps) - most))
+    return slice(first, first + most), first, max(0, len(steps) - first - most)
 
 
 def _row(trace: Trace, event: Grad, step: int, element: tuple[int, ...] | None, language: str) -> LedgerRow:

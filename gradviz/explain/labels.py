@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import PureWindowsPath
 from typing import Any
 
@@ -31,6 +32,7 @@ _SHORT = {
 _GRAD_MARK = {"zero": "zero", "none": "None", "assign": "=", "edit": "edit", "hook": "hook"}
 
 
+@lru_cache(maxsize=1024)
 def short_node(name: str) -> str:
     """ "AddBackward0" -> "Add"; the long names of losses and normalisations as people say them."""
     stem = re.sub(r"Backward\w{0,3}$", "", name) or name

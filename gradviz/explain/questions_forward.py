@@ -119,15 +119,16 @@ def iteration(ask: Asker) -> Draft | None:
     event, trace = ask.event, ask.trace
     if not isinstance(event, Op) or not event.nodes or event.within is not None:
         return None
-    mine = [(int(trace.pass_step.view[p.id]), p) for p in trace.passes if p.parent is None]
-    past = [(step, p) for step, p in mine if step < ask.step]
-    coming = [(step, p) for step, p in mine if step > ask.step]
-    if not past or not coming or (end := trace.pass_end.get(past[-1][1].id)) is None:
+    begun = int(np.searchsorted(trace.pass_step.view, ask.step))
+    outer = (k for k in range(begun - 1, -1, -1) if trace.passes[k].parent is None)
+    coming = (k for k in range(begun, len(trace.passes)) if trace.passes[k].parent is None)
+    past, call = (trace.passes[k] if (k := next(ks, None)) is not None else None for ks in (outer, coming))
+    if past is None or call is None or (end := trace.pass_end.get(past.id)) is None:
         return None
     if _born(ask, end + 1, ask.step):
         return None  # the first operation of the iteration is asked about, no other
-    begins, call = coming[0]
-    count, last = _born(ask, ask.step, begins), _reachable(ask, past[-1][1].roots)
+    begins = int(trace.pass_step.view[call.id])
+    count, last = _born(ask, ask.step, begins), _reachable(ask, past.roots)
     if not count or count != _reachable(ask, call.roots, ask.step):
         return None  # a graph of its own, and nothing beside it: else the number would need an explanation
     wrong = [
@@ -143,7 +144,7 @@ def iteration(ask: Asker) -> Draft | None:
 def _born(ask: Asker, first: int, end: int) -> int:
     """Nodes that forward operations left behind in the steps from `first` on and before `end`, leaves' not counted."""
     steps = ask.trace.node_step.view
-    born = np.flatnonzero((steps >= first) & (steps < end)).tolist()
+    born = range(*np.searchsorted(steps, (first, end)).tolist())
     return sum(ask.trace.nodes[n].leaf is None and ask.trace.nodes[n].within is None for n in born)
 
 

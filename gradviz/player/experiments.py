@@ -7,7 +7,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 
 from gradviz.player.fixes import spliced
 from gradviz.player.lines import expression
@@ -79,7 +78,6 @@ class _Bench:
     def __init__(self, trace: Trace, text: str, tree: ast.Module) -> None:
         self.trace, self.text, self.tree = trace, text, tree
         self.lines = text.split("\n")
-        self._named: dict[str, tuple[list[int], list[int]]] = {}
 
     def statements(self) -> Iterator[ast.stmt]:
         """All statements, in the order in which they are written."""
@@ -126,20 +124,23 @@ class _Bench:
         return None
 
     def _newest(self, name: str, step: int | None) -> int | None:
-        """The youngest tensor of that name at a step: a name may be noted later than it was bound."""
-        if name not in self._named:
-            self._named[name] = self._births(name)
-        steps, youngest = self._named[name]
-        place = bisect_right(steps, self.trace.steps if step is None else step)
-        return youngest[place - 1] if place else None
-
-    def _births(self, name: str) -> tuple[list[int], list[int]]:
-        """Steps at which tensors of that name were born, and the youngest tensor from each on."""
+        """The tensor of that name at a step: a name may be noted later than it was bound."""
         trace = self.trace
-        told = [trace.events[i] for i in trace.names[name].indexes] if name in trace.names else []
-        tensors = {event.tensor for event in told if isinstance(event, Named) and event.tensor in trace.tensors}
-        born = sorted((trace.tensors[t].steps[0], t) for t in tensors)
-        return [step for step, _ in born], list(accumulate((t for _, t in born), max))
+        history = trace.names.get(name)
+        if history is None:
+            return None
+        last = trace.steps if step is None else step
+        place = bisect_right(history.steps, last)
+        while place < len(history.indexes) and self._born(history.indexes[place]) <= last:
+            place += 1
+        event = trace.events[history.indexes[place - 1]] if place else None
+        return event.tensor if isinstance(event, Named) else None
+
+    def _born(self, index: int) -> int:
+        """The step at which the tensor was born that an event names."""
+        event = self.trace.events[index]
+        known = self.trace.tensors.get(event.tensor) if isinstance(event, Named) else None
+        return known.steps[0] if known is not None else self.trace.steps
 
     @cached_property
     def saved(self) -> tuple[str | None, str | None]:

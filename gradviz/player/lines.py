@@ -219,25 +219,30 @@ class Act:
 
 def acts(trace: Trace, limit: int = 200) -> list[Act]:
     """The program's backward calls, then the lines that were sent, in order; the last `limit` of them."""
+    sent = [_sent(trace, position) for position in range(max(1, len(trace.cells) - limit), len(trace.cells))]
     bounds = trace.cell_step.view
     after_program = int(bounds[1]) if len(bounds) > 1 else trace.steps + 1
-    found = [a for a in (_call(trace, p, after_program) for p in trace.passes) if a]
-    for position in range(1, len(trace.cells)):
-        cell, first = trace.cells[position], int(bounds[position])
-        last = int(bounds[position + 1]) - 1 if position + 1 < len(bounds) else trace.steps
-        file, ended = trace.files.get(cell.file), trace.ended.get(cell.id)
-        status = ended.status if ended is not None else ""
-        if last < first and status:  # it made no step: it stands where the recording stood
-            first = last
-        text, stopped = file.text.strip() if file else "", status in ("interrupted", "killed")
-        found.append(Act(text, first, max(first, last), cell.origin, status == "error", stopped))
-    return found[-limit:]
+    begun = int(np.searchsorted(trace.pass_step.view, after_program, "left"))
+    latest = (act for k in range(begun - 1, -1, -1) if (act := _call(trace, trace.passes[k])) is not None)
+    return [*islice(latest, limit - len(sent))][::-1] + sent
 
 
-def _call(trace: Trace, event: Backward, before: int) -> Act | None:
-    first = int(trace.pass_step.view[event.id])
-    if event.parent is not None or first >= before:
+def _sent(trace: Trace, position: int) -> Act:
+    bounds = trace.cell_step.view
+    cell, first = trace.cells[position], int(bounds[position])
+    last = int(bounds[position + 1]) - 1 if position + 1 < len(bounds) else trace.steps
+    file, ended = trace.files.get(cell.file), trace.ended.get(cell.id)
+    status = ended.status if ended is not None else ""
+    if last < first and status:  # it made no step: it stands where the recording stood
+        first = last
+    text, stopped = file.text.strip() if file else "", status in ("interrupted", "killed")
+    return Act(text, first, max(first, last), cell.origin, status == "error", stopped)
+
+
+def _call(trace: Trace, event: Backward) -> Act | None:
+    if event.parent is not None:
         return None
+    first = int(trace.pass_step.view[event.id])
     last = trace.pass_end.get(event.id, trace.steps)
     raised = isinstance(trace.event_at(last), Fault)
     return Act(event.text or event.call, first, last, failed=raised)

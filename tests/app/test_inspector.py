@@ -10,11 +10,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from gradviz.app.facts import Facts, key_of_step, tensor_of
+from gradviz.app.facts import MOST_WRITES, Facts, key_of_step, tensor_of
 from gradviz.app.formula import formula
 from gradviz.app.heat import HeatTable
 from gradviz.app.inspector import Inspector
-from gradviz.app.rows import Entry, Numbers, Pair, Title, spoken
+from gradviz.app.rows import Entry, Note, Numbers, Pair, Title, spoken
 from gradviz.app.window import Window
 from gradviz.explain import Words
 from gradviz.player.view import ViewState
@@ -22,6 +22,7 @@ from gradviz.scene.theme import load_theme
 from gradviz.session import Session
 from gradviz.trace.events import Data
 from gradviz.trace.values import to_numpy
+from tests.long_runs import loop, work
 from tests.scene.one_layer import data, recording
 
 pytestmark = pytest.mark.qt_log_ignore("propagateSizeHints", extend=True)  # said by the offscreen platform
@@ -260,3 +261,20 @@ def test_a_term_of_the_rule_lights_its_tensor_everywhere(shown: Window, qtbot: Q
     assert len([s for s in sheet.spots if key in (s.light, s.go)]) > 1, "and the row of what was saved"
     session.update(hover=None)
     assert not shown.desk.left.program.code.marks.lit
+
+
+def test_the_inspector_lists_as_many_of_a_long_recording_as_of_a_short_one() -> None:
+    spent = []
+    for times in (200, 2000):
+        trace = loop(times)
+        step = trace.grads[0].steps[times // 2]
+        facts = Facts(trace.at(step), ViewState(step=step))
+        rows = facts.ledger(0)
+        entries = [row for row in rows if isinstance(row, Entry) and row.go is not None]
+        notes = [row.text for row in rows if isinstance(row, Note)]
+        assert len(entries) == MOST_WRITES and [row.go for row in entries if row.marked] == [step]
+        left_out = times - MOST_WRITES
+        assert any(f"{left_out // 2 + 1:,}" in text for text in notes)
+        assert sum(int("".join(c for c in text.split()[0] if c.isdigit()) or 0) for text in notes) == left_out
+        spent.append(work(lambda t=trace, s=step: Facts(t.at(s), ViewState(step=s)).about("tensor:0")))  # type: ignore[misc]
+    assert spent[1] < 1.1 * spent[0]

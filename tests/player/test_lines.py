@@ -26,6 +26,7 @@ from gradviz.player.lines import (
     zero_line,
 )
 from gradviz.trace import Trace, open_trace
+from tests.long_runs import loop, work
 
 Recorded = Callable[[str], Path]
 
@@ -167,3 +168,10 @@ def test_acts_are_the_program_s_backward_calls_in_order(recorded: Recorded) -> N
 
 def test_a_failed_call_says_so(recorded: Recorded) -> None:
     assert [act.failed for act in acts(opened(recorded, "second_backward"))] == [False, True]
+
+
+def test_the_last_acts_of_a_long_recording_are_found_from_its_end() -> None:
+    short, long = loop(300), loop(2500)
+    whole = acts(long, limit=10**6)
+    assert len(whole) == 2500 and acts(long) == whole[-200:] and acts(long, limit=1) == whole[-1:]
+    assert work(lambda: acts(long)) == work(lambda: acts(short))
