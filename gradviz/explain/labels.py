@@ -41,13 +41,17 @@ def short_node(name: str) -> str:
 
 def tensor_label(trace: Trace, tensor: int) -> str:
     """The tensor's name; for a `.grad` its leaf's; else the expression that made it, else its operation and id."""
+    tail, passed = "", {tensor}
+    while (owner := trace.grad_tensors.get(tensor, tensor)) not in passed and trace.name(tensor) is None:
+        tensor, tail = owner, f"{tail}.grad"
+        passed.add(owner)  # a damaged file may lead round in a circle
+    return f"{_label(trace, tensor)}{tail}"
+
+
+def _label(trace: Trace, tensor: int) -> str:
     name = trace.name(tensor)
     if name is not None:
         return name
-    if tensor in trace.grad_tensors:
-        for leaf, history in trace.grads.items():
-            if any(getattr(trace.events[i], "grad_tensor", None) == tensor for i in history.indexes):
-                return f"{tensor_label(trace, leaf)}.grad"
     told = trace.tensor(tensor)
     if told is None or told.op is None or told.op >= len(trace.ops):
         return f"#{tensor}"

@@ -320,6 +320,7 @@ class Tensors:
                 entry.version,
                 inference,
                 entry.retains,
+                None if entry.grad_of is None else entry.grad_of.id,
             )
         )
 

@@ -138,7 +138,7 @@ class Checker:
             _names(event.dtype, event.device, event.layout, event.cls)
         if event.node is not None:
             self._node(event.node)
-        _idents((event.id, event.op or 0, event.output_nr))
+        _idents((event.id, event.op or 0, event.output_nr, event.grad_of or 0))
         if event.base is not None:
             _ident(event.base)
             if event.base == event.id:

@@ -180,6 +180,8 @@ class Tensor(Event, frozen=True, tag="tensor"):
     """PyTorch's version counter; None: this tensor has none (inference)."""
     inference: bool = False
     retains_grad: bool = False
+    grad_of: int | None = None
+    """The tensor whose `.grad` this is, where the program had read it from there."""
 
 
 class Op(Event, frozen=True, tag="op"):

@@ -144,8 +144,8 @@ class Trace:
         self.started_node, self.started_step = Column(), Column()
         self.freed_node, self.freed_step = Column(), Column()
         self.gone_node, self.gone_step = Column(), Column()
-        self.grad_tensors: set[int] = set()
-        """Tensors that are some tensor's `.grad`."""
+        self.grad_tensors: dict[int, int] = {}
+        """Tensors that are some tensor's `.grad` -> that tensor."""
         self.named_leaves: dict[int, bool] = {}
         """Tensors with a name, no grad_fn, and no other's `.grad`, in order of their naming -> whether they require
         grad. As things stand at the end."""
@@ -372,7 +372,13 @@ class Trace:
         else:
             self.named_leaves.pop(told.id, None)
 
+    def _note_grad(self, tensor: int, owner: int) -> None:
+        self.grad_tensors[tensor] = owner
+        self.named_leaves.pop(tensor, None)
+
     def _take_tensor(self, event: Tensor, index: int, step: int) -> None:
+        if event.grad_of is not None:
+            self._note_grad(event.id, event.grad_of)
         self.tensors[event.id].append(step, index)
         self._note_leaf(event)
 
@@ -382,8 +388,7 @@ class Trace:
     def _take_grad(self, event: Grad, index: int, step: int) -> None:
         self.grads[event.tensor].append(step, index)
         if event.grad_tensor is not None:
-            self.grad_tensors.add(event.grad_tensor)
-            self.named_leaves.pop(event.grad_tensor, None)
+            self._note_grad(event.grad_tensor, event.tensor)
 
     def _take_op(self, event: Op, index: int, step: int) -> None:
         self.ops.append(event)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gradviz.explain.labels import place
+from gradviz.explain.labels import place, tensor_label
 from gradviz.trace import Trace
-from gradviz.trace.events import Cell, File, Header
+from gradviz.trace.events import Cell, File, Header, Named, Tensor
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,17 @@ def test_a_sent_line_is_named_as_an_action_and_another_file_by_its_name(file: in
 
 def test_a_span_that_is_not_known_is_said_to_be_so() -> None:
     assert place(Trace(), None, "en") == "on an unknown line"
+
+
+def test_a_grad_of_a_grad_is_named_and_a_circle_of_them_ends() -> None:
+    told = [
+        Tensor(0),
+        Named(0, "w"),
+        Tensor(1, grad_of=0),
+        Tensor(2, grad_of=1),
+        Tensor(3, grad_of=4),
+        Tensor(4, grad_of=3),
+    ]
+    trace = Trace([Header(), *told])
+    assert [tensor_label(trace, t) for t in (1, 2)] == ["w.grad", "w.grad.grad"]
+    assert tensor_label(trace, 3) == "#4.grad"

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from gradviz.explain import narrate, numbers
+from gradviz.explain.labels import tensor_label
 from gradviz.explain.rules import fitted, own_rules, sentence, terms
 from gradviz.trace import Trace, open_trace
 from gradviz.trace.events import Grad
@@ -116,3 +117,21 @@ def test_a_change_of_grad_is_not_laid_to_the_program(changes: Trace, language: s
     before = [narrate(changes, s - 1, language).next for c, s in found.items() if c != "accumulate"]
     said = " ".join([t.title + t.body for t in told] + before)
     assert "program" not in said and "程序" not in said and "w.grad" in said
+
+
+STEPS = """
+import torch
+a = torch.nn.Linear(3, 2)
+opt = torch.optim.SGD(a.parameters(), lr=0.1)
+a(torch.ones(4, 3)).sum().backward()
+opt.step()
+"""
+
+
+def test_what_an_optimizer_reads_is_called_the_grad_of_its_parameter(tmp_path: Path) -> None:
+    """Nothing else tells of it: the gradient that accumulated was no tensor of the program yet."""
+    trace = made(tmp_path, STEPS)
+    read = [op for op in trace.ops if op.name in ("add_", "_foreach_add_") and op.text == "opt.step()"]
+    names = [tensor_label(trace, t) for op in read for t in op.inputs]
+    assert {"weight.grad", "bias.grad"} <= set(names) and not any(n.startswith("#") for n in names)
+    assert {n for n in names if not n.endswith(".grad")} == {"weight", "bias"}
