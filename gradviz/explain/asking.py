@@ -80,7 +80,7 @@ class Asker:
             return ""
         file = self.trace.files.get(span[0])
         source = file.text if file and file.text else self.trace.header.source if span[0] == 0 else ""
-        lines = source.splitlines()
+        lines = source.split("\n")
         return lines[span[1] - 1].strip() if span[1] <= len(lines) else ""
 
     def node(self, ident: int) -> str:

@@ -108,7 +108,7 @@ def _source(trace: Trace, node: Node) -> str:
     """The lines of a custom backward."""
     if node.span is None or node.span[0] not in trace.files:
         return ""
-    lines = trace.files[node.span[0]].text.splitlines()
+    lines = trace.files[node.span[0]].text.split("\n")
     return "\n".join(lines[max(0, node.span[1] - 1) : max(node.span[1], node.span[3])])
 
 

@@ -160,7 +160,7 @@ def _page(trace: Trace, figure: Figure, data: dict[str, Any], words: Words, less
     name = escape(lesson.titles[figure.language] if lesson else Path(trace.header.program).name or "gradviz")
     rows = "".join(
         f'<div data-line="{k}"><span class="n">{k}</span>{escape(line) or " "}</div>'
-        for k, line in enumerate(_program(trace).splitlines(), 1)
+        for k, line in enumerate(_program(trace).removesuffix("\n").split("\n"), 1)
     )
     label = {key: escape(words(f"ui.player.{key}"), quote=True) for key in _LABELS}
     script = json.dumps(data, ensure_ascii=False, separators=(",", ":"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -79,7 +80,7 @@ class _Offsets:
     """Places that `ast` gives, whose columns count bytes of UTF-8, as offsets in characters."""
 
     def __init__(self, text: str) -> None:
-        self._lines = text.splitlines(keepends=True) or [""]
+        self._lines = list(io.StringIO(text)) or [""]
         self._starts = [0]
         for line in self._lines:
             self._starts.append(self._starts[-1] + len(line))

@@ -28,7 +28,7 @@ def places_of(trace: Trace, key: str | None, file: int) -> tuple[Span, ...]:
     found = list(_of_op(trace, told.op if told is not None else None, file))
     name = trace.name(number)
     if name is not None:
-        lines = trace.files[file].text.splitlines()
+        lines = trace.files[file].text.split("\n")
         for op_used in trace.ops:
             if number in op_used.inputs and op_used.span is not None and op_used.span[0] == file:
                 found += _names(lines, op_used.span, name)

@@ -86,7 +86,7 @@ class Faults:
         tag: Tag | None,
     ) -> None:
         error.__dict__[_MARK] = self
-        message = str(error)
+        message = _message(error)
         code = _code(message)
         if code in ("other", "grad_shape") and tag is not None and tag.custom:
             code = "custom_backward"
@@ -96,7 +96,7 @@ class Faults:
             Fault(
                 self._count,
                 type(error).__name__,
-                message[:20_000],
+                message,
                 code,
                 span=None if site is None else site.span,
                 text="" if site is None else site.text,
@@ -117,12 +117,12 @@ class Faults:
         if self.known(error):
             journal.settle(caught=False)
         else:
-            message = str(error)
+            message = _message(error)
             journal.fault(
                 Fault(
                     self._count,
                     type(error).__name__,
-                    message[:20_000],
+                    message,
                     _code(message),
                     span=span,
                     text=text,
@@ -200,6 +200,19 @@ class Faults:
         return facts, None
 
 
+def _message(error: BaseException) -> str:
+    """What the exception says, at most 20,000 characters; as Python says where it cannot."""
+    try:
+        return _plain(str(error)[:20_000])
+    except Exception:
+        return "<exception str() failed>"
+
+
+def _plain(text: str) -> str:
+    """The text without what UTF-8 does not have."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def _code(message: str) -> str:
     return next((code for code, pattern in _CODES if re.search(pattern, message)), "other")
 
@@ -230,7 +243,7 @@ def stripped(trace: types.TracebackType | None) -> types.TracebackType | None:
 def text_of(error: BaseException) -> str:
     """The traceback as text, at most 20,000 characters, without the recorder's frames."""
     lines = traceback.format_exception(type(error), error, stripped(error.__traceback__), chain=False, limit=-30)
-    return "".join(lines)[-20_000:]
+    return _plain("".join(lines)[-20_000:])
 
 
 def report(error: BaseException) -> None:

@@ -104,7 +104,7 @@ class Process:
             seed=options.seed,
         )
         file = recorder.core.sources.register(self._shown, self._shown, text)
-        linecache.cache[self._shown] = len(text), None, text.splitlines(True), self._shown
+        linecache.cache[self._shown] = len(text), None, list(io.StringIO(text)), self._shown
         self._stage()
         threading.Thread(target=self._tick, daemon=True).start()
         self._capture.start()
@@ -214,7 +214,7 @@ class Process:
             return
         recorder = self._recorder
         name = f"<cell {cell}>"
-        linecache.cache[name] = len(source), None, source.splitlines(True), name
+        linecache.cache[name] = len(source), None, list(io.StringIO(source)), name
         file = recorder.core.sources.register(name, name, source)
         recorder.begin(cell, file, origin if origin in ("program", "action", "console") else "action")
         self._guard(cell, lambda: self._line(source, name, show=origin == "console"))

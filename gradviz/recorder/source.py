@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import bisect
 import dis
+import io
 import linecache
 import os
 import sys
@@ -178,7 +179,7 @@ class Sources:
 
     def _lines(self, filename: str) -> list[str]:
         known = self._paths.get(filename)
-        return known[1].splitlines(True) if known else linecache.getlines(filename)
+        return list(io.StringIO(known[1])) if known else linecache.getlines(filename)
 
     def _line(self, filename: str, line: int) -> str:
         lines = self._lines(filename)
@@ -264,7 +265,7 @@ def _paired(text: str) -> dict[tuple[int, ...], tuple[str | None, ...]]:
     tree = _parse(text)
     if tree is None:
         return found
-    lines = text.splitlines()
+    lines = text.split("\n")
     for statement in ast.walk(tree):
         if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Tuple):
             continue

@@ -69,3 +69,9 @@ def test_a_slider_has_room_on_both_sides() -> None:
     for knob in knobs(TEXT):
         low, high = span(knob)
         assert low <= float(knob.value) <= high and low < high
+
+
+def test_a_form_feed_is_no_line_of_its_own() -> None:
+    text = "a = 1\n\f\nb = 2\n"
+    (_, second) = knobs(text)
+    assert (second.line, text[second.start : second.end]) == (3, "2")

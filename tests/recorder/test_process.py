@@ -282,3 +282,23 @@ def test_a_full_disk_ends_the_recording_and_not_the_program(tmp_path: Path) -> N
     assert done.stderr == (
         "gradviz: the recording stopped early: writing the recording: OSError: [Errno 28] No space left on device\n"
     )
+
+
+def test_form_feeds_and_separators_inside_lines_do_not_shift_the_lines(tmp_path: Path) -> None:
+    text = "import torch\nx = torch.ones(2, requires_grad=True)\n\f\ny = (x * 2).sum()  # a\u2028b\x85c\ny.backward()\n"
+    program = tmp_path / "prog.py"
+    program.write_text(text, "utf-8")
+    done, trace = to_file(program)
+    assert done.returncode == 0, done.stderr
+    (run,) = trace.passes
+    assert run.text == "y.backward()" and run.span is not None and run.span[1] == 5
+
+
+@pytest.mark.parametrize("raised", ["Mute()", 'RuntimeError("\\ud800")'])
+def test_an_exception_that_cannot_be_written_is_told_all_the_same(tmp_path: Path, raised: str) -> None:
+    text = f"class Mute(Exception):\n    def __str__(self):\n        raise ValueError('no')\nraise {raised}\n"
+    done, trace = to_file(write(tmp_path, text))
+    assert done.returncode == 1 and "stopped early" not in done.stderr
+    (fault,) = trace.faults
+    assert fault.message == ("<exception str() failed>" if "Mute" in raised else "\\ud800")
+    assert fault.span is not None and fault.span[1] == 4
