@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from gradviz.explain import narrate
 from gradviz.graph import build, lay_out
 from gradviz.player.view import Mode, ViewState
 from gradviz.scene.compose import Composer, Scene
+from gradviz.scene.moment import HIDDEN
 from gradviz.scene.shapes import Box, Cells, Rect, Shape, Text
 from gradviz.scene.theme import Theme, load_theme
 from gradviz.scene.words import text_width
 from gradviz.trace import Trace
 
-MARGIN = 32.0
+MARGIN, ABOVE = 32.0, 56.0
 NARROWEST = 560.0
 """A figure with narration is at least so wide."""
 LINE = 1.5
@@ -83,13 +86,27 @@ class Figure:
 
 def page(scene: Scene, theme: Theme, narration: tuple[str, ...] = ()) -> Page:
     """A scene with lines of narration below it, the first one bold."""
-    shapes = scene.shapes()
-    x, y, w, h = _around([scene.bounds, *map(extent, shapes)])
+    begun = _begun(scene)
+    shapes = tuple(shape for shape in scene.shapes() if _near(extent(shape), begun))
+    x, y, w, h = _around([begun, *map(extent, shapes)])
     width = max(w, NARROWEST) if narration else w
     words = _lines(narration, width)
     below = 24.0 + sum(size * LINE for _, size in words) if words else 0.0
     box = (x - MARGIN, y - MARGIN, width + 2 * MARGIN, h + 2 * MARGIN + below)
     return Page(box, theme.canvas, (*shapes, *_set(words, theme, x, y + h + 24)), words[0][0] if words else "gradviz")
+
+
+def _begun(scene: Scene) -> Box:
+    """Where the iterations lie of which anything is shown; everything before the first step."""
+    moment, regions = scene.moment, scene.composer.regions
+    begun = {moment.graph.cards[i].generation for i in np.flatnonzero(moment.codes != HIDDEN).tolist()}
+    return _around([regions[generation] for generation in begun]) if begun else scene.bounds
+
+
+def _near(shape: Box, begun: Box) -> bool:
+    """Whether a shape lies at that height, or nearly: iterations stand one below the other, and names of frames and
+    gradients above the outermost card."""
+    return shape[1] <= begun[1] + begun[3] + ABOVE and begun[1] <= shape[1] + shape[3] + ABOVE
 
 
 def _lines(narration: tuple[str, ...], room: float) -> list[tuple[str, float]]:
