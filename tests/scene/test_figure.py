@@ -11,9 +11,9 @@ from gradviz.trace import open_trace
 
 def test_a_picture_ends_below_the_last_iteration_that_has_begun(recorded: Callable[[str], Path]) -> None:
     figure = Figure(open_trace(recorded("training_loop")), title=False)
-    heights = [figure.page(step).box[3] for step in range(figure.trace.steps + 1)]
+    heights = [round(figure.page(step).box[3], -2) for step in range(figure.trace.steps + 1)]
     assert heights[0] == heights[-1] == max(heights), "nothing has begun: the whole place is shown"
-    assert len({round(height) for height in heights}) > 2 and sorted(heights[1:]) == heights[1:]
+    assert len(set(heights)) > 2 and sorted(heights[1:]) == heights[1:]
     for step in range(figure.trace.steps + 1):
         page = figure.page(step)
         low = page.box[1] + page.box[3]
