@@ -113,7 +113,7 @@ class RecorderProcess(QObject):
         self._pieces: list[bytes] = []
         self._waiting: list[str] = []
         self._told = 0.0
-        self._stopping = False
+        self._stopping = self._killed = False
         self._resume: int | None = None
         self._left: Trace | None = None
         """The run in which the playhead stood where it is to go again."""
@@ -141,7 +141,8 @@ class RecorderProcess(QObject):
         self.session.begin(Trace(), tape=[])
         self.session.update(live="starting", actions=(), following=False)
         self._decoder, self._pieces, self._waiting = Decoder(), [], list(actions)
-        self._resume, self._play_from, self._stopping = step, None, False
+        self._resume, self._play_from = step, None
+        self._stopping = self._killed = False
         try:
             self._launched = launched or launch(program, device=self.session.view.device)
         except (OSError, ValueError) as error:
@@ -180,6 +181,7 @@ class RecorderProcess(QObject):
 
     def _end_now(self) -> None:
         if self._launched is not None and self.session.view.live in ("starting", "running"):
+            self._killed = True
             self._launched.end()
 
     def _signal(self, number: int) -> None:
@@ -280,7 +282,7 @@ class RecorderProcess(QObject):
                 self.limited.emit()
         elif isinstance(event, Ended):
             self._deadline.stop()
-            self._stopping = False
+            self._stopping = self._killed  # its last words may have been on the way when it was killed
             self._tell()
             if self._waiting:
                 line = self._waiting.pop(0)

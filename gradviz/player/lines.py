@@ -138,6 +138,8 @@ def typed_error(text: str) -> str | None:
     """Why a typed gradient cannot be used: "syntax", "numbers", "ragged"; None where it can. Nothing is run."""
     try:
         value = ast.literal_eval(text.strip())
+        if "#" in text:  # what follows in the line would be a part of the comment
+            return "syntax"
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return "syntax"
     try:

@@ -167,6 +167,21 @@ def test_stop_ends_anything_within_a_second(open_on: Opened, tmp_path: Path, qtb
     window.trigger("run.stop")
 
 
+def test_a_program_killed_by_stop_is_told_as_stopped_though_its_last_words_come_after(
+    open_on: Opened, tmp_path: Path, qtbot: QtBot
+) -> None:
+    window = open_on(program(tmp_path, SLOW))
+    qtbot.waitUntil(lambda: window.session.view.steps > 0, timeout=60_000)
+    recorder, ends = window.desk.recorder, []
+    recorder.lost.connect(lambda kind, detail: ends.append(kind))
+    recorder.stop()
+    time.sleep(0.3)  # a busy window: the end that the program tells waits unread until it is killed
+    recorder._end_now()
+    qtbot.waitUntil(lambda: window.session.view.live == "gone", timeout=5_000)
+    assert any(ended.status == "interrupted" for ended in window.session.trace.ended.values())
+    assert ends == ["stopped"]
+
+
 def test_a_flood_of_output_does_not_hold_up_the_window(open_on: Opened, tmp_path: Path, qtbot: QtBot) -> None:
     text = "import torch\nfor k in range(200_000): print('line', k)\nw = torch.ones(1, requires_grad=True)\n"
     window = open_on(program(tmp_path, text))

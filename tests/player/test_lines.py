@@ -147,6 +147,7 @@ def test_forward_part_of_larger_programs_runs_alone(recorded: Recorded, name: st
         ("one", "syntax"),
         ("__import__('os')", "syntax"),
         ("[1, 2", "syntax"),
+        ("1.0 # one", "syntax"),
         ("['a']", "numbers"),
         ("[True]", "numbers"),
         ("[]", "numbers"),
