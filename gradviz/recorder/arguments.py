@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch.nn.parameter import is_lazy
 
 Tensor = torch.Tensor
 _DEEP = 4
@@ -13,9 +14,11 @@ _WIDE = 10_000
 
 
 def gather(value: Any, found: list[Any], depth: int) -> None:
-    """Tensors in nested plain containers, a few levels down and not more than ten thousand."""
+    """Tensors in nested plain containers, a few levels down and not more than ten thousand; without those of lazy
+    modules, which have neither shape nor content before the first forward."""
     if isinstance(value, Tensor):
-        found.append(value)
+        if type(value) in PLAIN or not is_lazy(value):
+            found.append(value)
     elif depth < _DEEP and len(found) < _WIDE:
         if isinstance(value, tuple | list):
             for item in value:

@@ -481,6 +481,8 @@ class Forward:
         if kind == Kind.GRAD_GET:
             if result is not None and args:
                 self._quietly(self._grad_seen, args[0], result, site)
+        elif not inputs or inputs[0][0] is not args[0]:
+            pass  # a parameter of a lazy module: it is seen once it has a shape
         elif kind == Kind.GRAD_SET:
             self._quietly(self._grad_set, inputs, old, site)
         elif kind == Kind.HOOK:

@@ -29,6 +29,8 @@ class Modules:
         self._mode = mode
         self._scopes = 0
         self._paths: dict[int, tuple[Any, str]] = {}
+        self._lazy: set[int] = set()
+        """Modules with parameters that have no shape yet: they are named once they have one."""
 
     def call(self, real: Callable[..., Any]) -> Callable[..., Any]:
         """`Module.__call__`, told as a scope."""
@@ -52,6 +54,8 @@ class Modules:
                 if number is not None and number != outer:
                     self._left(number)
             if core.active:
+                if self._lazy and id(module) in self._lazy:
+                    self._name_late(module)
                 forward.bind_result(result)
             return result
 
@@ -136,11 +140,18 @@ class Modules:
         self._name_parameters(module)
         return ""
 
+    @guarded
+    def _name_late(self, module: Any) -> None:
+        self._lazy.discard(id(module))
+        self._name_parameters(module)
+
     def _name_parameters(self, module: Any) -> None:
         core = self.core
         batch: list[Event] = []
         with Off(), core.journal.lock:
             for name, parameter in module.named_parameters():
-                if not torch.nn.parameter.is_lazy(parameter):
+                if torch.nn.parameter.is_lazy(parameter):
+                    self._lazy.add(id(module))
+                else:
                     core.tensors.name(core.tensors.see(parameter, batch), name, None, batch)
             core.journal.write_all(batch)
