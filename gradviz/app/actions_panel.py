@@ -82,7 +82,8 @@ class ActionsPanel(Panel):
             mark = "✖ " if act.failed and step >= act.last else "▸ " if now else "  "
             failed = act.failed and step >= act.last
             ink = theme.error if failed else theme.text if step >= act.first else theme.text_faint
-            looks = (mark + " ".join(act.text.split()), ink, now)
+            count = "" if act.number is None else f"{act.number}: "
+            looks = (mark + count + " ".join(act.text.split()), ink, now)
             if looks == self._painted[k]:
                 continue
             self._painted[k] = looks

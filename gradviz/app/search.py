@@ -64,6 +64,8 @@ class Search(QWidget):
         error = hits.error
         if error is not None:
             said = words(f"ui.search.error_{error.code}", part=error.part)
+        elif not hits.keys:
+            said = words("ui.search.nothing")
         else:
             said = words("ui.search.count", count=f"{len(hits.keys):,}", total=f"{hits.total:,}")
         self.count.setText(said)

@@ -217,6 +217,8 @@ class Act:
     failed: bool = False
     stopped: bool = False
     """Somebody stopped it, or its process ended."""
+    number: int | None = None
+    """Which action it is, as sentences count the lines that were sent; None for a call of the program."""
 
 
 def acts(trace: Trace, limit: int = 200) -> list[Act]:
@@ -238,7 +240,7 @@ def _sent(trace: Trace, position: int) -> Act:
     if last < first and status:  # it made no step: it stands where the recording stood
         first = last
     text, stopped = file.text.strip() if file else "", status in ("interrupted", "killed")
-    return Act(text, first, max(first, last), cell.origin, status == "error", stopped)
+    return Act(text, first, max(first, last), cell.origin, status == "error", stopped, position)
 
 
 def _call(trace: Trace, event: Backward) -> Act | None:

@@ -73,7 +73,8 @@ Query = tuple[tuple[Term, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """What was found: selection keys and the steps of operations and of nodes' runs, both in order of time."""
+    """What was found: selection keys and the steps of operations and of nodes' runs, both in order of time; where a
+    `.grad` was looked for, those of its changes too."""
 
     keys: tuple[str, ...] = ()
     steps: frozenset[int] = frozenset()
@@ -216,7 +217,10 @@ class Corpus:
             told = trace.tensor(tensor)
             flag = 1 if told and told.is_leaf and told.requires_grad else 0
             shape, dtype = (shape_text(told.shape), told.dtype) if told else ("", "")
-            texts = {"name": " ".join(trace.names_of[tensor]).lower(), "shape": shape, "dtype": dtype}
+            names = trace.names_of[tensor]
+            if flag or tensor in trace.grads:
+                names = [*names, *(f"{name}.grad" for name in names)]
+            texts = {"name": " ".join(names).lower(), "shape": shape, "dtype": dtype}
             nodes = accumulators.get(tensor, ())
             self._add(f"tensor:{tensor}", None, trace.tensors[tensor].steps[0], flag, nodes, **texts)
 
@@ -270,7 +274,10 @@ def find(frame: Frame, text: str) -> Hits:
     places = np.flatnonzero(found)
     places = places[np.argsort(corpus.born[places], kind="stable")]
     keys = tuple(corpus.keys[i] for i in places.tolist())
-    return Hits(keys, _steps(frame.trace, keys), len(corpus.keys))
+    steps = _steps(frame.trace, keys)
+    if any(".grad" in term.text for terms in query for term in terms):
+        steps |= _changes(frame.trace, keys)
+    return Hits(keys, steps, len(corpus.keys))
 
 
 def _steps(trace: Trace, keys: tuple[str, ...]) -> frozenset[int]:
@@ -279,6 +286,12 @@ def _steps(trace: Trace, keys: tuple[str, ...]) -> frozenset[int]:
     wanted[[int(key[5:]) for key in keys if key.startswith("node:")]] = True
     runs = trace.run_step.view[wanted[trace.run_node.view]] if len(trace.run_node) else np.zeros(0, np.int64)
     return frozenset([*trace.op_step.view[ops].tolist(), *runs.tolist()] if ops else runs.tolist())
+
+
+def _changes(trace: Trace, keys: tuple[str, ...]) -> frozenset[int]:
+    """Steps at which the `.grad` of a tensor that was found changed."""
+    found = (trace.grads.get(int(key[7:])) for key in keys if key.startswith("tensor:"))
+    return frozenset(step for history in found if history is not None for step in history.steps)
 
 
 class _Search:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
 from pytestqt.qtbot import QtBot
 
 from gradviz.app.actions_panel import ActionsPanel
+from gradviz.explain.labels import place
 from gradviz.session import Session
 from gradviz.trace import Trace
+from gradviz.trace.events import Cell, Ended, File
 from tests.long_runs import loop
+from tests.scene.one_layer import recording
 
 
 def rows(panel: ActionsPanel) -> list[tuple[str, str, str, int]]:
@@ -35,3 +41,24 @@ def test_rows_that_stay_are_kept_and_all_are_as_in_a_new_panel(qtbot: QtBot) -> 
         assert rows(panel) == rows(fresh) and any(text.startswith("▸") for text, *_ in rows(panel)) == (step > 500)
     session.begin(loop(0))
     assert [text for text, *_ in rows(panel)] == [panel.words("ui.actions.empty")]
+
+
+SENT = ("loss.backward()", "b.mul_(2)")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_lines_that_were_sent_bear_the_number_that_sentences_give_them(qtbot: QtBot, language: str) -> None:
+    events = recording(1).events
+    for k, text in enumerate(SENT, 1):
+        events = [*events, File(k, f"<action {k}>", text), Cell(k, k, "action"), Ended(k, "ok")]
+    session = Session()
+    session.begin(Trace(events))
+    panel = ActionsPanel(session)
+    qtbot.addWidget(panel)
+    session.update(language=language)
+    texts = [text for text, *_ in rows(panel)]
+    assert [text.strip("✖▸ ") for text in texts[-2:]] == [f"{k}: {text}" for k, text in enumerate(SENT, 1)]
+    assert len(texts) == 3 and ":" not in texts[0], "the call of the program is no action"
+    for k, text in enumerate(texts[-2:], 1):
+        said = place(session.trace, (k, 1, 0, 1, 9), language)
+        assert re.findall(r"\d+", said) == re.findall(r"\d+", text)[:1]

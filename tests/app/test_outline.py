@@ -125,7 +125,11 @@ def test_search_field_counts_walks_and_ends(qtbot: QtBot) -> None:
     assert session.view.selection == "op:5"
     QTest.keyClick(search.line, Qt.Key.Key_Up)
     assert session.view.selection == "op:4"
-    session.update(search="|grad| <")
+    session.update(search="nowhere")
+    assert search.count.text() == "Nothing found"
+    session.update(language="zh")
+    assert search.count.text() == "没有找到"
+    session.update(search="|grad| <", language="en")
     assert "|grad| <" in search.count.text()
     QTest.keyClick(search.line, Qt.Key.Key_Escape)
     assert session.view.search == "" and search.line.text() == "" and not search.count.isVisible()

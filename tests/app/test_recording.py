@@ -59,7 +59,7 @@ def test_lines_are_run_shown_and_played(live: Window, qtbot: QtBot) -> None:
     view = live.session.view
     assert view.steps > end and view.step == end + 1 and view.playing, "at the first new step, playing"
     assert view.actions == ("loss.backward(retain_graph=True)",)
-    assert live.desk.left.done.list.item(1).text() == "▸ loss.backward(retain_graph=True)"
+    assert live.desk.left.done.list.item(1).text() == "▸ 1: loss.backward(retain_graph=True)"
     live.trigger("step.last")
     frame = live.session.frame
     once, twice = live.session.trace.at(end).grad("w"), frame.grad("w")

@@ -67,6 +67,15 @@ def test_words_look_into_names_ops_and_nodes() -> None:
     assert "tensor:2" in keys("name:w") and "op:2" in keys("name:w")
 
 
+def test_a_grad_is_found_by_the_name_that_the_timeline_gives_it() -> None:
+    """`w.grad` finds the leaf w, with the steps at which its `.grad` changed."""
+    trace = recording(2)
+    hits = find(trace.at(trace.steps), "w.grad")
+    assert hits.keys == ("tensor:2",) and hits.steps == set(trace.grads[2].steps) and len(hits.steps) == 2
+    assert keys("name:b.grad", trace=trace) == {"tensor:3"} and keys("x.grad", trace=trace) == set()
+    assert not find(trace.at(trace.steps), "name:w").steps & hits.steps
+
+
 def test_nothing_is_found_before_it_exists() -> None:
     assert keys("matmul", step=4) == set()
     assert keys("matmul", step=5) == {"op:4"}
