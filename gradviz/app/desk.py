@@ -40,10 +40,10 @@ from gradviz.player.forms import FORMS
 from gradviz.player.program import edited, from_form
 from gradviz.player.quiz import level_of
 from gradviz.player.show import Show, panels_of
+from gradviz.player.subject import asked_at
 from gradviz.player.view import ViewState, advance, go
 from gradviz.session import Session
 from gradviz.settings import noted
-from gradviz.trace.events import Backward, Fault, Grad, NodeRan, Op
 
 if TYPE_CHECKING:
     from gradviz.app.window import Window
@@ -265,7 +265,7 @@ class Desk(QObject):
 
     def _why(self) -> None:
         view, trace = self.session.view, self.session.trace
-        target = view.selection or key_of(trace.event_at(view.step))
+        target = view.selection or asked_at(trace, view.step)
         answer = why(trace, view.step, target, language=view.language)
         words = Words(view.language)
         steps = tuple((step, words("ui.why.step", step=step)) for step in answer.steps_to_jump)
@@ -377,18 +377,3 @@ class Desk(QObject):
             return
         key = f"ui.banner.{kind}" if detail or kind == "stopped" else f"ui.banner.{kind}_unknown"
         self.port.tell(key, warn=kind != "stopped", again=True, detail=detail)
-
-
-def key_of(event: object) -> str:
-    """What a step is about, as a key for questions."""
-    if isinstance(event, NodeRan):
-        return f"node:{event.node}"
-    if isinstance(event, Op):
-        return f"op:{event.id}"
-    if isinstance(event, Fault):
-        return f"fault:{event.id}"
-    if isinstance(event, Grad):
-        return f"grad:{event.tensor}"
-    if isinstance(event, Backward) and event.tensors:
-        return f"tensor:{event.tensors[0]}"
-    return ""

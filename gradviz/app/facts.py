@@ -12,9 +12,10 @@ from gradviz.explain import Words, fault_card, ledger, node_label, numbers, rule
 from gradviz.explain.accounts import writes_near
 from gradviz.explain.labels import spot
 from gradviz.explain.rules import Term, terms
+from gradviz.player.subject import key_of_step
 from gradviz.player.view import ViewState
-from gradviz.trace import Frame, Trace
-from gradviz.trace.events import Backward, Data, Fault, Grad, NodeRan, Op, Saved, Span, Tensor
+from gradviz.trace import Frame
+from gradviz.trace.events import Data, Grad, NodeRan, Saved, Span, Tensor
 from gradviz.trace.values import number, shape_text
 
 Element = tuple[int, ...] | None
@@ -32,21 +33,6 @@ _LEGEND = (
     ("error", "error"),
     ("idle", "idle"),
 )
-
-
-def key_of_step(trace: Trace, step: int) -> str | None:
-    """The key of what a step is about; None at step 0."""
-    event = trace.event_at(step)
-    if isinstance(event, NodeRan):
-        leaf = trace.nodes[event.node].leaf
-        return f"node:{event.node}" if leaf is None else f"tensor:{leaf}"
-    if isinstance(event, Op):
-        return f"op:{event.id}"
-    if isinstance(event, Backward):
-        return f"pass:{event.id}"
-    if isinstance(event, Grad):
-        return f"tensor:{event.tensor}"
-    return f"fault:{event.id}" if isinstance(event, Fault) else None
 
 
 def tensor_of(key: str | None) -> int | None:

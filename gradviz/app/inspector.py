@@ -6,14 +6,14 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from gradviz.actions import BY_ID
-from gradviz.app.facts import Facts, key_of_step, tensor_of
+from gradviz.app.facts import Facts, tensor_of
 from gradviz.app.heat import HeatTable
 from gradviz.app.measuring import Measuring, What
 from gradviz.app.proberows import probe_rows
 from gradviz.app.rows import Row
 from gradviz.app.sheet import Sheet
 from gradviz.explain import Words
-from gradviz.player.subject import leaf_of
+from gradviz.player.subject import key_of_step, leaf_of
 from gradviz.player.view import ViewState
 from gradviz.scene.theme import load_theme
 from gradviz.session import Session

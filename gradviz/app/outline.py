@@ -11,9 +11,9 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPersistentModelInde
 from PySide6.QtGui import QBrush, QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLabel, QStackedLayout, QTreeView, QWidget
 
-from gradviz.app.facts import key_of_step
 from gradviz.app.paint import color, font
 from gradviz.explain import Words, tensor_label
+from gradviz.player.subject import key_of_step
 from gradviz.player.view import ViewState
 from gradviz.scene.theme import Theme, load_theme
 from gradviz.session import Session

@@ -16,8 +16,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QComboBox, QLabel, QVBoxLayout, QWidget
 
-from gradviz.app.facts import key_of_step, tensor_of
+from gradviz.app.facts import tensor_of
 from gradviz.explain import Words, tensor_label
+from gradviz.player.subject import key_of_step
 from gradviz.player.view import ViewState
 from gradviz.scene.theme import Theme, load_theme
 from gradviz.session import Session

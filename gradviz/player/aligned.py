@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from gradviz.player.subject import key_of_step
 from gradviz.trace import Trace
 from gradviz.trace.codec import AnyItem
 from gradviz.trace.events import Backward, Data, Fault, Grad, NodeRan, Op, Tensor, Value
@@ -238,18 +239,11 @@ def _paired(here: list[Key], there: list[Key]) -> Iterator[tuple[int | None, int
 
 def _key(trace: Trace, step: int | None) -> str | None:
     event = trace.event_at(step) if step is not None else None
-    if isinstance(event, Op):
-        return f"op:{event.id}"
-    if isinstance(event, NodeRan):
-        leaf = trace.nodes[event.node].leaf
-        return f"node:{event.node}" if leaf is None else f"tensor:{leaf}"
-    if isinstance(event, Grad):
-        return f"tensor:{event.tensor}"
-    if isinstance(event, Backward) and event.tensors:
-        return f"tensor:{event.tensors[0]}"
-    if isinstance(event, Fault) and event.node is not None:
-        return f"node:{event.node}"
-    return None
+    if isinstance(event, Backward):
+        return f"tensor:{event.tensors[0]}" if event.tensors else None
+    if isinstance(event, Fault):
+        return f"node:{event.node}" if event.node is not None else None
+    return None if step is None else key_of_step(trace, step)
 
 
 def _of_steps(here: Trace, at: int, there: Trace, then: int) -> Iterator[Difference]:
@@ -331,13 +325,13 @@ def _unlike(ours: tuple[Data | None, ...], theirs: tuple[Data | None, ...]) -> b
         return None
     if len(ours) != len(theirs):
         return False
-    pairs = [(a, b) for a, b in zip(ours, theirs, strict=True) if a != b and not _same(a, b)]
+    pairs = [(a, b) for a, b in zip(ours, theirs, strict=True) if a != b and not alike(a, b)]
     return all(_close(a, b) for a, b in pairs) if pairs else None
 
 
-def _same(a: Data | None, b: Data | None) -> bool:
-    """Equal but for the device, which is told by itself."""
-    return a is not None and b is not None and _plain(a) == _plain(b)
+def alike(a: Data | None, b: Data | None) -> bool:
+    """Equal as far as it was recorded, but for the device, which is told by itself."""
+    return a is b or (a is not None and b is not None and _plain(a) == _plain(b))
 
 
 def _plain(data: Data) -> tuple[object, ...]:

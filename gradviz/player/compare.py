@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
-from gradviz.trace import NotCaptured, Trace, to_numpy
+from gradviz.player.aligned import alike, largest, step_key
+from gradviz.trace import Trace
 from gradviz.trace.codec import AnyItem
 from gradviz.trace.events import Backward, Data, Fault, Grad, NodeRan, Op, Value
 
@@ -64,7 +63,7 @@ def _held(old: Trace, new: Trace) -> list[Change]:
             get = "grad_data" if what == "grad" else "value_data"
             before = getattr(one, get)(here) if here is not None else None
             after = getattr(other, get)(there) if there is not None else None
-            if not same(before, after) and there is not None:
+            if not alike(before, after) and there is not None:
                 found.append(Change("grad" if what == "grad" else "value", name, before, after))
     return found
 
@@ -74,21 +73,6 @@ def _inner(trace: Trace, name: str) -> bool:
     return any(other.endswith(f".{name}") for other in trace.names)
 
 
-def same(one: Data | None, other: Data | None) -> bool:
-    """The same content, as far as it was recorded."""
-    if one is None or other is None:
-        return one is other
-    if one.raw is not None and other.raw is not None:
-        return one.raw == other.raw and one.shape == other.shape
-    return (one.shape, one.norm, one.mean, one.nan, one.inf) == (
-        other.shape,
-        other.norm,
-        other.mean,
-        other.nan,
-        other.inf,
-    )
-
-
 # ---- step by step
 
 
@@ -96,7 +80,7 @@ def _first(old: Trace, new: Trace, line: int, was: int | None) -> int | None:
     ours = [s for s in range(1, min(new.steps, MOST_STEPS) + 1) if not _on(new, s, line)]
     theirs = [s for s in range(1, min(old.steps, MOST_STEPS) + 1) if was is None or not _on(old, s, was)]
     for i, j in zip(theirs, ours, strict=False):
-        if _sign(old, i) != _sign(new, j) or not _alike(old, i, new, j):
+        if step_key(old, i) != step_key(new, j) or not _alike(old, i, new, j):
             return j
     if len(theirs) == len(ours):
         return None
@@ -110,25 +94,10 @@ def _on(trace: Trace, step: int, line: int) -> bool:
     return span is not None and span[1] == line and trace.cell_of(span[0]) == 0
 
 
-def _sign(trace: Trace, step: int) -> tuple[str, str]:
-    """What kind of thing happens: steps of two runs that have the same sign are compared."""
-    event = trace.event_at(step)
-    if isinstance(event, Op):
-        return "op", event.name
-    if isinstance(event, NodeRan):
-        node = trace.nodes[event.node]
-        return "ran", node.name + ("" if node.leaf is None else f" {trace.name(node.leaf)}")
-    if isinstance(event, Grad):
-        return event.cause, str(trace.name(event.tensor))
-    if isinstance(event, Fault):
-        return "fault", event.type
-    return ("seed", "") if isinstance(event, Backward) else ("", "")
-
-
 def _alike(old: Trace, i: int, new: Trace, j: int) -> bool:
     """Two steps hold the same numbers."""
     one, other = _numbers(old, i), _numbers(new, j)
-    return len(one) == len(other) and all(same(a, b) for a, b in zip(one, other, strict=True))
+    return len(one) == len(other) and all(alike(a, b) for a, b in zip(one, other, strict=True))
 
 
 def _numbers(trace: Trace, step: int) -> list[Data | None]:
@@ -152,10 +121,6 @@ def _of(event: AnyItem) -> list[Data | None]:
 
 def difference(change: Change) -> float | None:
     """The largest difference of any element, where both are known and have one shape."""
-    if not isinstance(change.old, Data) or not isinstance(change.new, Data) or change.old.shape != change.new.shape:
+    if not isinstance(change.old, Data) or not isinstance(change.new, Data):
         return None
-    try:
-        one, other = to_numpy(change.old), to_numpy(change.new)
-    except NotCaptured:
-        return None
-    return float(np.max(np.abs(one.astype(np.float64) - other.astype(np.float64)), initial=0.0))
+    return largest(change.old, change.new)

@@ -10,13 +10,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from gradviz.app.facts import MOST_WRITES, Facts, key_of_step, tensor_of
+from gradviz.app.facts import MOST_WRITES, Facts, tensor_of
 from gradviz.app.formula import formula
 from gradviz.app.heat import HeatTable
 from gradviz.app.inspector import Inspector
 from gradviz.app.rows import Entry, Note, Numbers, Pair, Title, spoken
 from gradviz.app.window import Window
 from gradviz.explain import Words
+from gradviz.player.subject import key_of_step
 from gradviz.player.view import ViewState
 from gradviz.scene.theme import load_theme
 from gradviz.session import Session

@@ -13,9 +13,9 @@ from PySide6.QtGui import QDropEvent, QImage
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from gradviz.app.desk import key_of
 from gradviz.app.window import Window, dropped
 from gradviz.player.forms import OneLayer
+from gradviz.player.subject import asked_at
 
 Key = Qt.Key
 ROOT = Path(__file__).resolve().parents[2]
@@ -265,5 +265,5 @@ def test_a_dropped_recording_is_shown(shown: Window, recorded: Callable[[str], P
 
 def test_steps_know_what_they_are_about(shown: Window) -> None:
     trace = shown.session.trace
-    kinds = [key_of(trace.event_at(step)).partition(":")[0] for step in range(trace.steps + 1)]
+    kinds = [asked_at(trace, step).partition(":")[0] for step in range(trace.steps + 1)]
     assert set(kinds) == {"", "op", "tensor", "node"}
