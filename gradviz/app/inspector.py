@@ -83,9 +83,8 @@ class Inspector(QScrollArea):
         self.sheet.setAccessibleName(words("ui.inspector.name"))
         self.open_table.setText(words("ui.inspector.table"))
         self.open_plots.setText(words("ui.inspector.plots"))
-        sheet = f"Inspector, Inspector > QWidget > QWidget {{ background: {theme.panel}; }}"
-        if self.styleSheet() != sheet:  # all inside is styled anew
-            self.setStyleSheet(sheet)
+        # Also where it is the same: else nothing is laid out anew, and the scroll bar is that of the step before.
+        self.setStyleSheet(f"Inspector, Inspector > QWidget > QWidget {{ background: {theme.panel}; }}")
         self.sheet.show_rows(Facts(self.session.frame, view, self.element).rows(self._probes()), theme)
         self.open_plots.setVisible(not view.hides)
         if self._plots is not None:
