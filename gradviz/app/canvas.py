@@ -387,7 +387,9 @@ class Canvas(QWidget):
             self._levels.ground(painter, theme, self.eye, QRectF(self.rect()))
             painter.setPen(color(theme.text_faint))
             painter.setFont(font("sans", 14, 400))
-            hint = Words(self.session.view.language)("ui.canvas.empty")
+            view, ended = self.session.view, self.session.trace.ended
+            told = "running" if view.live in ("starting", "running") else "nothing" if ended else "empty"
+            hint = Words(view.language)(f"ui.canvas.{told}")
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, hint)
         else:
             self.level = self._levels.show(

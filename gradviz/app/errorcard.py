@@ -34,6 +34,7 @@ class ErrorCard(Panel):
         super().__init__(session, parent)
         self._fault: Fault | None = None
         self._dismissed: tuple[int, int] | None = None
+        self._original = ""
         self.link = QFrame(parent)
         self.link.hide()
         self.frame = QFrame()
@@ -123,8 +124,9 @@ class ErrorCard(Panel):
             self._buttons.addWidget(button)
         self._buttons.addStretch(1)
         self.fold.setChecked(False)
-        self.fold.setText("▸ " + self.words("ui.error.original"))
-        self.fold.setAccessibleName(self.words("ui.error.original"))
+        self._original = self.words("ui.error.message" if fault.code == "other" else "ui.error.original")
+        self.fold.setText(f"▸ {self._original}")
+        self.fold.setAccessibleName(self._original)
         self.original.setText(card.original)
         self.original.hide()
         self.link.setStyleSheet(f"background: {self.theme.error};")
@@ -133,7 +135,7 @@ class ErrorCard(Panel):
         self.fix.emit(fault, fix)
 
     def _unfold(self, shown: bool) -> None:
-        self.fold.setText(("▾ " if shown else "▸ ") + self.words("ui.error.original"))
+        self.fold.setText(("▾ " if shown else "▸ ") + self._original)
         self.original.setVisible(shown)
         self._fit()
 

@@ -381,7 +381,7 @@ class Facts:
         if fault.node is not None and fault.node < len(self.trace.nodes):
             name = self.trace.nodes[fault.node].name
             rows += [Head(self._t("at_node")), Pair(name, ink="error", go=f"node:{fault.node}")]
-        rows += [Head(self._t("original")), Note(card.original, "text_faint")]
+        rows += [Head(self._t("message" if fault.code == "other" else "original")), Note(card.original, "text_faint")]
         return rows
 
     # ---- always

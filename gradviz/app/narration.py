@@ -63,7 +63,8 @@ class Narration(QWidget):
         view, trace = self.session.view, self.session.trace
         if not trace.steps:
             words = Words(view.language)
-            return words("ui.narration.empty_title"), words("ui.narration.empty"), ""
+            told = "nothing" if trace.ended and view.live not in ("starting", "running") else "empty"
+            return words(f"ui.narration.{told}_title"), words(f"ui.narration.{told}"), ""
         said = narrate(trace, view.step, view.language)
         return said.title, said.body, "" if view.hides else said.next
 

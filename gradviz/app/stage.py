@@ -171,6 +171,7 @@ class Stage(Panel):
         kept = max(0 if view.comparing else NARRATION, QUIZ if view.level != "off" else 0)
         reserved = kept * (1.6 * view.show.scale if view.presenter else 1.0)
         self.search.setVisible(not view.presenter)
+        self.counter.adjustSize()  # its letters may have grown since it was filled
         self.counter.move(width - EDGE - self.counter.width(), 12)
         lower = reserved + 2 * EDGE
         failed = self.error.needed() + 2 * EDGE if self.error.isVisibleTo(self) else 0
