@@ -32,7 +32,8 @@ SLICE_SECONDS = 0.008
 """How long the window's thread decodes before it does something else."""
 REST_MS = 4
 TELL_SECONDS = 0.06
-"""While much arrives, panels are told of it this often."""
+"""While much arrives, panels are told of it this often, and never for more than one part in `PATIENCE` of the time."""
+PATIENCE = 6
 GRACE_MS = 500
 """How long a program has for KeyboardInterrupt before it is ended."""
 LOOK_MS = 200
@@ -112,7 +113,7 @@ class RecorderProcess(QObject):
         self._decoder = Decoder()
         self._pieces: list[bytes] = []
         self._waiting: list[str] = []
-        self._told = 0.0
+        self._due = 0.0
         self._stopping = self._killed = False
         self._resume: int | None = None
         self._left: Trace | None = None
@@ -230,7 +231,7 @@ class RecorderProcess(QObject):
             if not self._take(piece):
                 return
         more = bool(self._pieces) or not self._reader.chunks.empty()
-        if fresh and (not more or time.perf_counter() - self._told > TELL_SECONDS):
+        if fresh and (not more or time.perf_counter() > self._due):
             self._tell()
         if more:
             self._timer.start(REST_MS)
@@ -292,9 +293,11 @@ class RecorderProcess(QObject):
                 self._arrive(last=True)
 
     def _tell(self) -> None:
-        self._told = time.perf_counter()
+        began = time.perf_counter()
         self.session.append(())
         self._arrive()
+        ended = time.perf_counter()
+        self._due = ended + max(TELL_SECONDS, PATIENCE * (ended - began))
 
     def _arrive(self, *, last: bool = False) -> None:
         """Move the playhead to where it was asked to go, as soon as that step is there."""
