@@ -117,14 +117,15 @@ class Palette(Overlay):
         self.list.setCurrentRow(0)
 
     def _found(self, text: str) -> list[str]:
-        titles = {row.id: f"{self._words(row.title)} {row.id}" for row in ACTIONS if row.id != "view.palette"}
-        if not text.strip():
-            return list(titles)
+        rows = [row for row in ACTIONS if row.id != "view.palette"]
+        titles = {row.id: f"{self._words(row.title)} {row.id}".lower() for row in rows}
+        wanted = text.lower().split()
+        # Likeness is for slips of the keyboard: where the words themselves stand somewhere, it would only add noise.
+        if exact := [key for key, title in titles.items() if all(word in title for word in wanted)]:
+            return sorted(exact, key=lambda key: titles[key].find(wanted[0]) if wanted else 0)
         from rapidfuzz import fuzz, process
 
-        hits = process.extract(
-            text.lower(), {k: v.lower() for k, v in titles.items()}, scorer=fuzz.WRatio, score_cutoff=55, limit=None
-        )
+        hits = process.extract(text.lower(), titles, scorer=fuzz.WRatio, score_cutoff=55, limit=None)
         return [key for _, _, key in hits]
 
     def _chosen(self) -> None:

@@ -9,7 +9,7 @@ from functools import partial
 from gradviz.explain.faults import fault_card
 from gradviz.explain.labels import node_label, tensor_label
 from gradviz.explain.why_grad import Story, none, number, twice
-from gradviz.explain.why_node import here, memory, when
+from gradviz.explain.why_node import here, memory, state, when
 from gradviz.explain.why_tensor import changed, nan, not_requires, requires
 from gradviz.explain.words import Words
 from gradviz.trace import Trace
@@ -60,6 +60,8 @@ def why(trace: Trace, step: int, target: str, question: str | None = None, langu
         question = _likely(trace, step, kind, int(ident))
     name = _ask(story, kind, int(ident), question)
     jumps = dict.fromkeys(s for s in story.steps if s != step or kind == "fault")
+    if question == "when":  # asked as things stand
+        question = f"when_{state(trace, step, int(ident))}"
     return Answer(words(f"why.q.{question}", name=name), tuple(story.sentences), tuple(jumps))
 
 

@@ -100,7 +100,7 @@ def value_text(data: Data | None, limit: int = 6) -> str:
             return _nested(to_numpy(data))
         except NotCaptured:
             return f"{shape_text(data.shape)} {data.dtype}"
-    norm = f", ‖·‖ = {number(data.norm)}" if data.norm is not None else ""
+    norm = f", ‖·‖\u00a0=\u00a0{number(data.norm)}" if data.norm is not None else ""
     return f"[… {shape_text(data.shape)}{norm}]"
 
 

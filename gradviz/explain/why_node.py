@@ -31,6 +31,18 @@ def when(story: Story, node: int) -> None:
         _never(story, node, name)
 
 
+def state(trace: Trace, step: int, node: int) -> str:
+    """How a node stands at a step: it runs "now", has not run "yet", "ran", or no pass came to it: "never"."""
+    event, active, runs = trace.event_at(step), trace.pass_at(step), trace.runs(node)
+    if isinstance(event, NodeRan) and event.node == node:
+        return "now"
+    if active is not None and node in active.planned and not _ran_in(trace, node, active, step):
+        return "yet"
+    if any(s <= step for s in runs):
+        return "ran"
+    return "yet" if runs or int(trace.node_step.view[node]) > step else "never"
+
+
 def _ran_in(trace: Trace, node: int, active: Backward, step: int) -> bool:
     began = int(trace.pass_step.view[active.id])
     return any(began <= s <= step for s in trace.runs(node))

@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 from gradviz import assets
 from gradviz.actions import ACTIONS
 from gradviz.app.output import SHOWN, tail
+from gradviz.app.palette import ROLE
 from gradviz.app.status import duration, leaf_count
 from gradviz.app.window import Window
 from gradviz.explain import fault_card
@@ -39,6 +40,15 @@ def test_the_palette_finds_and_does(shown: Window, qtbot: QtBot) -> None:
     assert "Last" in card.list.item(0).text() and "Ctrl+End" in card.list.item(0).text()
     qtbot.keyClick(card.field, Qt.Key.Key_Return)
     assert not card.isVisible() and shown.session.view.step == 14 and shown.desk.canvas.hasFocus()
+
+
+@pytest.mark.parametrize(("text", "ids"), [("zero", {"grad.zero"}), ("slowr", {"play.slower"})])
+def test_the_palette_offers_what_is_like_a_word_only_where_none_has_it(shown: Window, text: str, ids: set[str]) -> None:
+    card = shown.desk.palette
+    shown.trigger("view.palette")
+    card.field.setText(text)
+    found = {card.list.item(k).data(ROLE) for k in range(card.list.count())}
+    assert ids <= found and (text != "zero" or found == ids)
 
 
 def test_the_palette_says_why_not(shown: Window, qtbot: QtBot) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from gradviz.explain import narrate, numbers
-from gradviz.explain.labels import tensor_label
+from gradviz.explain import narrate, numbers, why
+from gradviz.explain.labels import tensor_label, value_text
 from gradviz.explain.rules import fitted, own_rules, sentence, terms
 from gradviz.trace import Trace, open_trace
-from gradviz.trace.events import Grad
+from gradviz.trace.events import Data, Grad
 from tests import forked
 
 FACTORS = """
@@ -86,9 +86,7 @@ def test_the_sum_over_what_was_broadcast_is_said(factors: Trace) -> None:
     b = torch.tensor([3.0, 4.0], requires_grad=True)
     torch.addmm(b, torch.ones(3, 2), torch.ones(2, 2), beta=2).backward(torch.ones(3, 2))
     assert b.grad is not None
-    left, _, right = of(factors, "AddmmBackward0", "en")[2][0].partition(" = ")
-    if "‖" in left + right:  # the sign of equality inside the norm is not the one looked for
-        right = right.rpartition(" = ")[2]
+    right = of(factors, "AddmmBackward0", "en")[2][0].partition(" = ")[2]
     assert right == "[" + ", ".join(f"{v:g}" for v in b.grad.tolist()) + "]"
     assert "summed to (2,)" in of(factors, "AddmmBackward0", "en")[2][0]
     assert "求和为 (2,)" in of(factors, "AddmmBackward0", "zh")[2][0]
@@ -135,3 +133,28 @@ def test_what_an_optimizer_reads_is_called_the_grad_of_its_parameter(tmp_path: P
     names = [tensor_label(trace, t) for op in read for t in op.inputs]
     assert {"weight.grad", "bias.grad"} <= set(names) and not any(n.startswith("#") for n in names)
     assert {n for n in names if not n.endswith(".grad")} == {"weight", "bias"}
+
+
+def test_why_asks_of_a_node_what_is_true_of_it(factors: Trace) -> None:
+    node = next(n.id for n in factors.nodes if n.name == "AddBackward0")
+    ran = factors.runs(node)[0]
+    asked = {s: why(factors, s, f"node:{node}").question for s in (1, ran - 1, ran, factors.steps)}
+    assert list(asked.values()) == [
+        "Why has AddBackward0 not run yet?",
+        "Why has AddBackward0 not run yet?",
+        "Why does AddBackward0 run now?",
+        "When did AddBackward0 run?",
+    ]
+    zh = [why(factors, s, f"node:{node}", None, "zh").question for s in (1, ran, factors.steps)]
+    assert len(set(zh)) == 3 and all("尚未运行或" not in text for text in zh)
+
+
+def test_a_node_that_no_pass_comes_to_is_asked_why_it_does_not_run(tmp_path: Path) -> None:
+    trace = made(tmp_path, "import torch\nz = torch.ones(2, requires_grad=True) * 2\n")
+    node = next(n.id for n in trace.nodes if n.name == "MulBackward0")
+    assert why(trace, trace.steps, f"node:{node}").question == "Why does MulBackward0 not run?"
+
+
+def test_a_norm_is_not_broken_from_its_number() -> None:
+    big = Data((5, 3), "float32", norm=0.65)
+    assert value_text(big).endswith("‖·‖\u00a0=\u00a00.65]")
