@@ -262,7 +262,7 @@ class Facts:
             rows.append(Note(self._t("missing", reason=data.missing), "text_faint"))
         stats = [(k, v) for k, v in (("min", data.low), ("max", data.high), ("mean", data.mean)) if v is not None]
         size = len(data.shape) and max(data.shape) > 1
-        text = " · ".join(f"{k} {number(v)}" for k, v in [*stats, ("‖·‖", data.norm)] if v is not None and size)
+        text = " · ".join(f"{k}\u00a0{number(v)}" for k, v in [*stats, ("‖·‖", data.norm)] if v is not None and size)
         if text:
             rows.append(Note(text, "text_faint"))
         if data.nan or data.inf:

@@ -130,6 +130,12 @@ def test_a_click_on_a_ledger_row_goes_to_its_step(inspector: Inspector, qtbot: Q
     assert inspector.session.view.step == 11 and inspector.session.view.selection == "tensor:3"
 
 
+def test_a_norm_of_the_inspector_is_not_broken_from_its_number() -> None:
+    trace = recording(1)
+    said = spoken(Facts(trace.at(trace.steps), ViewState(step=trace.steps)).tensor(2))
+    assert "‖·‖\u00a0" in said and "min\u00a0" in said and "‖·‖ 0" not in said
+
+
 def ledger_of(language: str, element: tuple[int, ...] | None) -> tuple[list[str], list[Entry]]:
     trace = recording(2)
     rows = Facts(trace.at(trace.steps), ViewState(step=trace.steps, language=language), element).ledger(2)
