@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 WIDTH = 540
 GAP = 30
 LEAST, TOP = 8, 48
+INSET = 44
+"""Pixels of its width that are margins."""
 
 
 class ErrorCard(Panel):
@@ -190,11 +192,28 @@ class ErrorCard(Panel):
             self.link.setGeometry(x, first, 2, last - first)
 
     def _fit(self) -> None:
+        """Take the width that there is; where the height is too little, leave to the inspector what it tells too."""
         parent = self.parentWidget()
-        self.setFixedWidth(min(WIDTH, max(260, parent.width() - 24)) if parent else WIDTH)
-        layout = self.layout()
+        self.setFixedWidth(min(WIDTH, max(240, parent.width() - 24)) if parent else WIDTH)
+        buttons = [button for button in self.findChildren(QPushButton) if not button.isHidden()]
+        need = sum(button.sizeHint().width() + self._buttons.spacing() for button in buttons)
+        narrow = need > self.width() - INSET
+        way = QHBoxLayout.Direction
+        self._buttons.setDirection(way.TopToBottom if narrow else way.LeftToRight)
+        told = [label for label in (self.effect, self.fact, self.cause) if label.text()]
+        for label in told:
+            label.show()
+        self._settle()
+        while parent and told and self.height() > parent.height() - TOP - LEAST:
+            told.pop(0).hide()
+            self._settle()
+
+    def _settle(self) -> None:
+        for layout in (self.frame.layout(), self.layout()):
+            if layout is not None:
+                layout.invalidate()
+                layout.activate()
         if layout is not None:
-            layout.activate()
             self.resize(self.width(), layout.heightForWidth(self.width()))
 
 
