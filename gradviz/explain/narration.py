@@ -224,9 +224,9 @@ class _Teller:
         """Said of each input that was broadcast."""
         shapes = fitted(self.trace, node)
         said = [
-            self.say("node.fitted", input=self._input(node, i), shape=shape_text(shape))
-            for i, shape in enumerate(shapes)
-            if shape is not None
+            self.say("node.fitted", input=self._leaf(target) or self._input(node, i), shape=shape_text(shape))
+            for i, ((target, _), shape) in enumerate(zip(node.edges, shapes, strict=True))
+            if target is not None and shape is not None
         ]
         return list(dict.fromkeys(said))
 
@@ -287,6 +287,11 @@ class _Teller:
             for (target, _), count in arrived.items()
             if target is not None and count > 1
         ]
+
+    def _leaf(self, node: int) -> str:
+        """The name of an AccumulateGrad's leaf; "" for any other node."""
+        leaf = self.trace.nodes[node].leaf
+        return "" if leaf is None else tensor_label(self.trace, leaf)
 
     def _target(self, node: int) -> str:
         leaf = self.trace.nodes[node].leaf

@@ -133,6 +133,7 @@ def test_what_an_optimizer_reads_is_called_the_grad_of_its_parameter(tmp_path: P
     names = [tensor_label(trace, t) for op in read for t in op.inputs]
     assert {"weight.grad", "bias.grad"} <= set(names) and not any(n.startswith("#") for n in names)
     assert {n for n in names if not n.endswith(".grad")} == {"weight", "bias"}
+    assert "bias was broadcast" in of(trace, "AddmmBackward0", "en")[1], "a leaf is called by its name"
 
 
 def test_why_asks_of_a_node_what_is_true_of_it(factors: Trace) -> None:
