@@ -84,14 +84,14 @@ def test_ten_million_lines(open_on: Opened, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_million_operations(open_on: Opened, tmp_path: Path) -> None:
+def test_a_million_operations(open_on: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "LIVE_EVENTS", 60_000)
     before = memory()
     text = "for k in range(250_000):\n    y = w * 2\n    z = (y + 1).sum()\n    z.backward()\n"
-    window, pulse = flood(open_on, tmp_path, text, 1800)
-    assert memory() - before < 1500
+    window, _ = flood(open_on, tmp_path, text, 600)
+    assert memory() - before < 300
     trace = window.session.trace
     assert len(trace.ops) + trace.ended[0].left_out["ops"] > 750_000
-    assert pulse.away(SLOT) < 0.02, pulse
 
 
 @pytest.mark.slow
