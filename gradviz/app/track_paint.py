@@ -52,7 +52,8 @@ BAR = 3
 """Pixels of a bar, its gap included."""
 BRACKET, CHANGE, APART = 29.0, 10.0, 9.0
 """Where brackets lie, the base line of the names of changes, and how far a name keeps from the playhead."""
-LONGEST = 220
+LONGEST, COUNTER = 220, 130.0
+"""How long the name of a change may be, and what the step counter in the corner takes."""
 DENSE = 600
 """Lines of more points than this are drawn thin and unsmoothed."""
 STEEP = 50.0
@@ -141,11 +142,12 @@ class Picture:
             event, x = self.tracks.trace.event_at(step), self.x(step)
             text = (event.text if isinstance(event, Grad) else "") or self.label(step)
             width = metrics.horizontalAdvance(text)
-            if x - width / 2 > free + 6 and width < LONGEST:
+            left = min(x - width / 2, self.width - COUNTER - width)
+            if left > free + 6 and width < LONGEST:
                 if names:
-                    names[-1] = replace(names[-1], end=x - width / 2 - 6)
-                names.append(Name(step, text, x - width / 2, width, float(self.width)))
-                free = x + width / 2
+                    names[-1] = replace(names[-1], end=left - 6)
+                names.append(Name(step, text, left, width, self.width - COUNTER))
+                free = left + width
         return names
 
     @cached_property
