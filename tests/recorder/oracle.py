@@ -152,3 +152,25 @@ def order(roots: Sequence[Any], run: Callable[[], object]) -> list[str]:
 def bits(data: Data | None) -> bytes | None:
     """Content as dense bytes; None for None."""
     return None if data is None else to_numpy(data).tobytes()
+
+
+Outcome = tuple[list[Any], list[Any], Walk]
+"""What a run made, the gradients that it left, and the graph that was walked."""
+
+
+def fresh(value: Any) -> Any:
+    """A leaf of its own with the same content; anything but a tensor as it is."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    return value.detach().clone().requires_grad_(value.requires_grad)
+
+
+def agree(trace: Trace, plain: Outcome, again: Outcome, seen: Outcome, name: str) -> None:
+    """A recorded run made what a plain one did (to the bit where two plain ones agree), and was told as it was."""
+    if plain[:2] == again[:2]:
+        assert seen[:2] == plain[:2], name
+    assert seen[2] == plain[2], name
+    for run in trace.passes:
+        assert trace.order(run.id) == list(run.planned), name
+    if trace.passes and not any(trace.nodes[n].leaf is not None for n in trace.passes[-1].roots):
+        assert told(trace, trace.passes[-1].roots) == plain[2], name
