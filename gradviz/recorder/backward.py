@@ -551,7 +551,7 @@ class Passes:
             leaf.reached = True
             first, second, third = fit((begun.before, added, after))
             events.append(Grad(leaf.id, "accumulate", first, second, third, run.id, tag.id, number))
-        if begun.mid and (differs(after, final) if after is not None and final is not None else after is not final):
+        if begun.mid and any_differs((after,), (final,)):
             first, second = fit((after, final))
             events.append(Grad(leaf.id, "hook", first, None, second, run.id, tag.id, number))
         leaf.grad, leaf.grad_known = final, True
