@@ -160,7 +160,6 @@ class ErrorCard(Panel):
         if self._fault is None or not self.isVisible():
             self.link.hide()
             return
-        self._fit()
         anchor = self._anchor(canvas)
         width, height = self.width(), self.height()
         if anchor is None:

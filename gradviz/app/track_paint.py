@@ -50,6 +50,8 @@ EDGE = 4.0
 """The chip of the current step stays so far from the panel's edge."""
 BAR = 3
 """Pixels of a bar, its gap included."""
+PAST = 0.42
+"""As far as a bracket reaches beyond its outer steps, in steps."""
 BRACKET, CHANGE, APART = 29.0, 10.0, 9.0
 """Where brackets lie, the base line of the names of changes, and how far a name keeps from the playhead."""
 LONGEST, COUNTER = 220, 130.0
@@ -104,14 +106,17 @@ class Picture:
     def brackets(self) -> list[Bracket]:
         """The brackets that are wide enough to be drawn, in the order of their steps."""
         shown = self.tracks.brackets_in(*self.seen, self.scale)
-        wide = (b for b in shown if self.x(b.last + 0.42) - self.x(b.first - 0.42) >= 8)
-        return sorted(wide, key=lambda b: b.first)
+        return sorted((b for b in shown if (b.last - b.first + 2 * PAST) * self.scale >= 8), key=lambda b: b.first)
+
+    def edges(self, bracket: Bracket) -> tuple[float, float]:
+        """From where to where a bracket lies."""
+        return self.x(bracket.first - PAST), self.x(bracket.last + PAST)
 
     @cached_property
     def bracket_names(self) -> list[Name]:
         """What stands above the brackets that have room for it."""
         metrics, names = QFontMetricsF(font("sans", 10, 400)), []
-        edges = [(self.x(b.first - 0.42), self.x(b.last + 0.42)) for b in self.brackets]
+        edges = [self.edges(bracket) for bracket in self.brackets]
         limit = float(self.width - 160)
         for k, (bracket, (left, right)) in enumerate(zip(self.brackets, edges, strict=True)):
             left, right = max(left, float(LEFT - 14)), min(right, limit)
@@ -368,7 +373,7 @@ def _brackets(painter: QPainter, picture: Picture) -> None:
     y = BRACKET
     painter.setPen(pen(picture.theme.idle, 0.8, 1.0, ()))
     for bracket in picture.brackets:
-        left, right = picture.x(bracket.first - 0.42), picture.x(bracket.last + 0.42)
+        left, right = picture.edges(bracket)
         corners = [QPointF(left, y + 4), QPointF(left, y), QPointF(right, y), QPointF(right, y + 4)]
         painter.drawPolyline(QPolygonF(corners))
 
