@@ -123,7 +123,7 @@ def _has_program(session: Session) -> str | None:
 
 
 def _running(session: Session) -> str | None:
-    return None if session.view.live in ("starting", "running") else "ui.reason.not_running"
+    return None if session.view.running else "ui.reason.not_running"
 
 
 def _ready(session: Session) -> str | None:
@@ -162,7 +162,7 @@ def _forward(session: Session) -> str | None:
 
 
 def _undo(session: Session) -> str | None:
-    if session.view.live in ("starting", "running"):
+    if session.view.running:
         return "ui.reason.running"
     return None if session.view.actions or session.view.experiment else "ui.reason.no_action"
 
@@ -178,7 +178,7 @@ def _in_lesson(session: Session) -> str | None:
 
 
 def _later_lesson(session: Session) -> str | None:
-    return _in_lesson(session) or ("ui.reason.running" if session.view.live in ("starting", "running") else None)
+    return _in_lesson(session) or ("ui.reason.running" if session.view.running else None)
 
 
 def _earlier_lesson(session: Session) -> str | None:

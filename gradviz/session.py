@@ -107,7 +107,7 @@ class Session:
     def aligned(self) -> Aligned | None:
         """Both runs on one clock; None where nothing is compared, or the program has not ended yet."""
         view = self.view
-        if not view.comparing or self.before is None or view.live in ("starting", "running"):
+        if not view.comparing or self.before is None or view.running:
             return None
         return Aligned(self.trace, self.before)
 
@@ -276,7 +276,7 @@ class Session:
     def comparison(self) -> Comparison | None:
         """What the experiment changed, once its run is over; None before, and where there is none."""
         broken = self.view.experiment
-        if broken is None or self.unbroken is None or self.view.live in ("starting", "running"):
+        if broken is None or self.unbroken is None or self.view.running:
             return None
         if not self.trace.events or self.trace.header.source != broken.experiment.text:
             return None

@@ -33,7 +33,7 @@ Run = Callable[[Session, TeachPort, str], None]
 
 def breakable(session: Session) -> str | None:
     """The program has something to break."""
-    if session.view.live in ("starting", "running"):
+    if session.view.running:
         return "ui.reason.running"
     if session.view.busy is not None:
         return "ui.reason.no_experiment"

@@ -388,7 +388,7 @@ class Canvas(QWidget):
             painter.setPen(color(theme.text_faint))
             painter.setFont(font("sans", 14, 400))
             view, ended = self.session.view, self.session.trace.ended
-            told = "running" if view.live in ("starting", "running") else "nothing" if ended else "empty"
+            told = "running" if view.running else "nothing" if ended else "empty"
             hint = Words(view.language)(f"ui.canvas.{told}")
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, hint)
         else:

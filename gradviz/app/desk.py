@@ -205,7 +205,7 @@ class Desk(QObject):
     def is_ready(self) -> bool:
         """The program has ended and all that was recorded is on the canvas."""
         view = self.session.view
-        recorded = bool(self.session.trace.events) and view.live not in ("starting", "running") and view.busy is None
+        recorded = bool(self.session.trace.events) and not view.running and view.busy is None
         due = self.left.build.is_due or self.left.program.code.highlighter.is_due
         due = due or self.compare.knobs.is_due or self.rival.is_due
         return recorded and self.layouts.is_settled and not due

@@ -89,7 +89,7 @@ class Layouts(QObject):
             return
         if self._asked is not None and _same_but_for_growth(key, self._asked[1]):
             return  # when the answer is there, the rest is asked for
-        running = new.live in ("starting", "running") or (new.busy is not None and new.busy[0] == "reading")
+        running = new.running or (new.busy is not None and new.busy[0] == "reading")
         wait = max(30, int(self._seconds * 1000 * PATIENCE)) if running else 0
         if not self._timer.isActive() or self._timer.remainingTime() > wait:
             self._timer.start(wait)
@@ -196,7 +196,7 @@ class Layouts(QObject):
 
     def _provisional(self, graph: Graph) -> int | None:
         """First card of the graph that is still growing; None where nothing grows."""
-        if self.session.view.live not in ("starting", "running") or not graph.cards:
+        if not self.session.view.running or not graph.cards:
             return None
         newest = graph.cards[-1].generation
         return next(i for i, card in enumerate(graph.cards) if card.generation == newest)

@@ -94,7 +94,7 @@ class LessonPanel(Panel):
             self.setVisible(new.lesson is not None)
         if new.lesson is None:
             return
-        whole = bool(self.session.trace.events) and new.live not in ("starting", "running")
+        whole = bool(self.session.trace.events) and not new.running
         if differ(old, new, "lesson", "checkpoint", "language", "theme", "presenter", "revision", "live"):
             self._tell(new, new.lesson)
         if self._due and whole:

@@ -63,7 +63,7 @@ class Narration(QWidget):
         view, trace = self.session.view, self.session.trace
         if not trace.steps:
             words = Words(view.language)
-            told = "nothing" if trace.ended and view.live not in ("starting", "running") else "empty"
+            told = "nothing" if trace.ended and not view.running else "empty"
             return words(f"ui.narration.{told}_title"), words(f"ui.narration.{told}"), ""
         said = narrate(trace, view.step, view.language)
         return said.title, said.body, "" if view.hides else said.next

@@ -181,7 +181,7 @@ class RecorderProcess(QObject):
         launched.tidy(silent=reader is None or not reader.is_alive())
 
     def _end_now(self) -> None:
-        if self._launched is not None and self.session.view.live in ("starting", "running"):
+        if self._launched is not None and self.session.view.running:
             self._killed = True
             self._launched.end()
 

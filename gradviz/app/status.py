@@ -111,7 +111,7 @@ def state(session: Session) -> tuple[str, dict[str, str]]:
     view, trace = session.view, session.trace
     if view.busy is not None:
         return f"ui.status.{view.busy[0]}", {"percent": str(view.busy[1])}
-    if view.live in ("starting", "running"):
+    if view.running:
         return f"ui.status.{view.live}", {}
     event = trace.event_at(view.step) if trace.events else None
     if isinstance(event, Fault) and event.span is not None:

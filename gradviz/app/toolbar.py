@@ -321,7 +321,7 @@ class Toolbar(Panel):
             self.fit()
 
     def _refresh_live(self, view: ViewState) -> None:
-        running = view.live in ("starting", "running")
+        running = view.running
         self.stop.setVisible(running)
         if running:
             return

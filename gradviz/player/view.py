@@ -99,6 +99,11 @@ class ViewState:
     """How presenter mode looks."""
 
     @property
+    def running(self) -> bool:
+        """The program has not ended yet: more is being recorded, or soon will be."""
+        return self.live in ("starting", "running")
+
+    @property
     def hides(self) -> bool:
         """A question stands and is not answered yet, or a person is the engine: what comes may not be shown."""
         return (self.quiz is not None and not self.quiz.revealed) or self.engine is not None
