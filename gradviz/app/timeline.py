@@ -238,7 +238,8 @@ class Timeline(QWidget):
             painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
         said = words("ui.timeline.step", step=f"{view.step:,}", steps=f"{view.steps:,}")
         painter.setPen(color(theme.text))
-        side = Qt.AlignmentFlag.AlignRight if self.x_of(view.step) < self.width() - 170 else Qt.AlignmentFlag.AlignLeft
+        right = self._geometry().counts_right(self.x_of(view.step))
+        side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
         painter.drawText(QRectF(18, 8, self.width() - 36, 18), side | Qt.AlignmentFlag.AlignVCenter, said)
         if self.hasFocus():
             painter.setPen(pen(theme.forward, 1.0, 1.5, ()))

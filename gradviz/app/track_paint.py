@@ -54,8 +54,8 @@ PAST = 0.42
 """As far as a bracket reaches beyond its outer steps, in steps."""
 BRACKET, CHANGE, APART = 29.0, 10.0, 9.0
 """Where brackets lie, the base line of the names of changes, and how far a name keeps from the playhead."""
-LONGEST, COUNTER = 220, 130.0
-"""How long the name of a change may be, and what the step counter in the corner takes."""
+LONGEST, COUNTER, RIM = 220, 130.0, 8.0
+"""How long the name of a change may be, and what the step counter in the corner takes, or else the rim."""
 DENSE = 600
 """Lines of more points than this are drawn thin and unsmoothed."""
 STEEP = 50.0
@@ -66,12 +66,14 @@ _DASHES: tuple[tuple[float, ...], ...] = ((), (6.0, 3.0), (2.0, 2.0), (8.0, 2.0,
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A text above the tracks: whose `step` it tells, where it starts, how wide it is, and where it has to end."""
+    """A text above the tracks: whose `step` it tells, where it stands best, how wide it is, and from where to where it
+    may be moved."""
 
     step: int
     text: str
     left: float
     width: float
+    start: float
     end: float
 
 
@@ -91,6 +93,10 @@ class Picture:
     def x(self, step: float) -> float:
         """Middle of a step."""
         return LEFT + (step - self.first) * self.scale
+
+    def counts_right(self, head: float) -> bool:
+        """Whether the step counter stands in the right corner: it leaves it to a playhead that comes near."""
+        return head < self.width - COUNTER - 40
 
     def y(self, top: float) -> float:
         """A height of the drawing in pixels of this one: rows move apart in a tall panel and together in a low one."""
@@ -117,7 +123,7 @@ class Picture:
         """What stands above the brackets that have room for it."""
         metrics, names = QFontMetricsF(font("sans", 10, 400)), []
         edges = [self.edges(bracket) for bracket in self.brackets]
-        limit = float(self.width - 160)
+        limit = float(self.width - RIM)
         for k, (bracket, (left, right)) in enumerate(zip(self.brackets, edges, strict=True)):
             left, right = max(left, float(LEFT - 14)), min(right, limit)
             text = self.words("ui.timeline.pass", number=bracket.label) if bracket.is_pass else bracket.label
@@ -128,7 +134,7 @@ class Picture:
             if len(text) < 2 and text != bracket.label:
                 continue
             width, end = metrics.horizontalAdvance(text), edges[k + 1][0] if k + 1 < len(edges) else limit
-            names.append(Name(bracket.first, text, (left + right - width) / 2, width, max(right, end)))
+            names.append(Name(bracket.first, text, (left + right - width) / 2, width, left, max(right, end)))
         return names
 
     @cached_property
@@ -147,11 +153,11 @@ class Picture:
             event, x = self.tracks.trace.event_at(step), self.x(step)
             text = (event.text if isinstance(event, Grad) else "") or self.label(step)
             width = metrics.horizontalAdvance(text)
-            left = min(x - width / 2, self.width - COUNTER - width)
+            left = min(x - width / 2, self.width - RIM - width)
             if left > free + 6 and width < LONGEST:
                 if names:
                     names[-1] = replace(names[-1], end=left - 6)
-                names.append(Name(step, text, left, width, self.width - COUNTER))
+                names.append(Name(step, text, left, width, free + 6, self.width - RIM))
                 free = left + width
         return names
 
@@ -379,19 +385,23 @@ def _brackets(painter: QPainter, picture: Picture) -> None:
 
 
 def paint_names(painter: QPainter, picture: Picture, step: int, faint: float) -> None:
-    """The names of brackets and changes, beside the playhead at `step` where it would cross them; later ones with
-    opacity `faint`."""
+    """The names of brackets and changes, beside the playhead at `step` where it would cross them, and none under the
+    step counter; later ones with opacity `faint`."""
     painter.setPen(color(picture.theme.text_dim))
     head = picture.x(step)
+    limit = picture.width - (COUNTER if picture.counts_right(head) else RIM)
     for names, made, y in (
         (picture.bracket_names, font("sans", 10, 400), BRACKET - 5),
         (picture.change_names, font("mono", 10, 400), CHANGE),
     ):
         painter.setFont(made)
         for name in names:
-            x = name.left
+            end = min(name.end, limit)
+            x = min(name.left, end - name.width)
+            if x < name.start:
+                continue
             if x - APART < head < x + name.width + APART:
-                x = head + APART if head + APART + name.width <= name.end else head - APART - name.width
+                x = head + APART if head + APART + name.width <= end else head - APART - name.width
             painter.setOpacity(faint if name.step > step else 1.0)
             painter.drawText(QPointF(x, y), name.text)
     painter.setOpacity(1.0)

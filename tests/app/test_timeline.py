@@ -282,6 +282,14 @@ def test_the_name_of_a_bracket_is_written_beside_the_playhead(timeline: Timeline
         assert not [spot for spot in painter.notes if spot[0] - 4 < timeline.x_of(step) < spot[1] + 4], step
 
 
+def test_the_name_of_a_bracket_stands_above_that_one(timeline: Timeline) -> None:
+    shape = timeline._geometry()
+    assert len(shape.bracket_names) == len(shape.brackets) == 3
+    for name, bracket in zip(shape.bracket_names, shape.brackets, strict=True):
+        left, right = shape.edges(bracket)
+        assert name.step == bracket.first and left <= name.left < name.left + name.width <= right
+
+
 class Told(QPainter):
     """A painter that notes from where to where it writes."""
 
