@@ -283,6 +283,7 @@ def test_the_name_of_a_bracket_is_written_beside_the_playhead(timeline: Timeline
 
 
 def test_the_name_of_a_bracket_stands_above_that_one(timeline: Timeline) -> None:
+    timeline.resize(1000, 212)  # the last bracket ends at the right edge
     shape = timeline._geometry()
     assert len(shape.bracket_names) == len(shape.brackets) == 3
     for name, bracket in zip(shape.bracket_names, shape.brackets, strict=True):
