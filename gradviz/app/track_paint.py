@@ -256,6 +256,8 @@ def paint_chip(painter: QPainter, picture: Picture, step: int, *, current: bool 
     painter.setPen(color(theme.panel if current else theme.ink(token)))
     if painter.fontMetrics().horizontalAdvance(text) > box.width() - 2:
         painter.setFont(font("mono", 9, 600 if current else 400))
+        if text.endswith(".grad") and painter.fontMetrics().horizontalAdvance(text) > box.width() - 2:
+            text = f"∇{text.removesuffix('.grad')}"  # the sign that wires and cards have for it
     fitted = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(box.width() - 2))
     painter.drawText(box, Qt.AlignmentFlag.AlignCenter, fitted)
 

@@ -182,7 +182,9 @@ class _Builder:
     def _has_card(self, op: Op) -> bool:
         if self.nodes.get(op.id):
             return True
-        if op.quiet or op.error or op.within is not None or not op.outputs or op.name.endswith("_like"):
+        if op.quiet or op.error or op.within is not None or not op.outputs:
+            return False
+        if op.name.endswith("_like") or op.name.startswith("new_"):  # of its input only type and device are read
             return False
         if op.untracked == "no_grad" and any(t in self.trace.grad_tensors for t in op.inputs):
             return False

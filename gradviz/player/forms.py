@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from math import prod
 from typing import Literal
 
 Activation = Literal["none", "relu", "sigmoid", "tanh", "gelu"]
@@ -12,6 +14,9 @@ LOSSES: tuple[Loss, ...] = ("binary_cross_entropy_with_logits", "mse_loss", "l1_
 DTYPES: tuple[str, ...] = ("float32", "float64", "bfloat16", "float16")
 LARGEST = 64
 """Largest number of inputs, outputs or rows that the forms offer."""
+_SPELLED = 64
+"""A one-hot gradient of at most so many elements is written out: what a reader sees, and one operation fewer."""
+_NO_LITERAL = re.compile(r"(?<![\w\"'.])(nan|inf)(?!\w)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +27,7 @@ class Seed:
     index: tuple[int, ...] = ()
     """Position of the 1 of a one-hot gradient."""
     typed: str = ""
-    """Numbers as typed: a Python literal, one number or nested lists."""
+    """Numbers as typed: a Python literal, one number or nested lists; nan and inf are numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,18 +113,28 @@ def seed_text(seed: Seed, like: str, shape: tuple[int, ...]) -> str:
             count *= size
         for size, index in zip(shape, seed.index or (0,) * len(shape), strict=False):
             flat = flat * size + min(max(index, 0), size - 1)
-        row = f"torch.eye({count})[{flat}]" if count <= 64 else _one_hot(flat, count)
-        return f"{row}.view_as({like}).to({like})"
+        if 0 < count <= _SPELLED:
+            return f"{like}.new_tensor({_nested(shape, flat)})"
+        return f"torch.nn.functional.one_hot(torch.tensor({flat}), {count}).view_as({like}).to({like})"
     if seed.kind == "typed":
-        text = seed.typed.strip() or "1.0"
+        text = spelled(seed.typed.strip() or "1.0")
         if text.startswith(("[", "(")):
-            return f"torch.tensor({text}).to({like})"
+            return f"{like}.new_tensor({text})"
         return f"torch.full_like({like}, {text})"
     return f"torch.ones_like({like})"
 
 
-def _one_hot(flat: int, count: int) -> str:
-    return f"torch.nn.functional.one_hot(torch.tensor({flat}), {count})"
+def spelled(text: str) -> str:
+    """Typed numbers as Python: nan and inf, which have no literal, become calls of float."""
+    return _NO_LITERAL.sub(r'float("\1")', text)
+
+
+def _nested(shape: tuple[int, ...], flat: int) -> str:
+    """A 1 at position `flat` and 0 elsewhere, as nested lists of that shape."""
+    items = ["1" if at == flat else "0" for at in range(prod(shape))]
+    for size in reversed(shape):
+        items = [f"[{', '.join(items[at : at + size])}]" for at in range(0, len(items), size)]
+    return items[0]
 
 
 def _keywords(dtype: str, device: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import keyword
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,10 +12,11 @@ from itertools import islice
 
 import numpy as np
 
-from gradviz.player.forms import Seed, seed_text
+from gradviz.player.forms import Seed, seed_text, spelled
 from gradviz.trace import Trace
 from gradviz.trace.events import Backward, Fault, Tensor
 
+_FLOAT = re.compile(r"""float\((["'])(nan|inf)\1\)""")
 NEWEST = 500, 5000
 """So many tensors, and operations that use them, are looked at for a default root."""
 
@@ -137,7 +139,7 @@ def none_line(chosen: Iterable[Leaf]) -> str:
 def typed_error(text: str) -> str | None:
     """Why a typed gradient cannot be used: "syntax", "numbers", "ragged"; None where it can. Nothing is run."""
     try:
-        value = ast.literal_eval(text.strip())
+        value = ast.literal_eval(_FLOAT.sub("1e999", spelled(text.strip())))
         if "#" in text:  # what follows in the line would be a part of the comment
             return "syntax"
     except (ValueError, SyntaxError, MemoryError, RecursionError):

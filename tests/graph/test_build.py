@@ -6,6 +6,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+import torch
 
 import gradviz
 from gradviz.graph import build
@@ -82,3 +83,12 @@ def test_a_large_program_is_folded_at_first_and_unfolds() -> None:
     )
     opened = build(recording.trace, unfolded=frozenset({folds[0].key}))
     assert folds[0].key not in opened.index
+
+
+@pytest.mark.parametrize("call", ["torch.ones_like(out)", "out.new_tensor([0, 1])", "out.new_zeros(2)"])
+def test_what_takes_only_type_and_device_of_a_tensor_has_no_card(call: str) -> None:
+    with gradviz.record() as recording:
+        w = torch.ones(2, requires_grad=True)
+        out = w * 3
+        out.backward(eval(call, {"torch": torch, "out": out}))
+    assert [card.title for card in build(recording.trace).cards] == ["w", "mul", "out"]

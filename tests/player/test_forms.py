@@ -89,8 +89,14 @@ def test_one_hot_gradient_picks_one_element(size: int) -> None:
     assert grad.nonzero().tolist() == [[1, 2]] and grad[1, 2] == 2
 
 
-def test_one_hot_of_many_elements_needs_no_square_matrix() -> None:
-    assert "eye" not in seed_text(Seed("one_hot", index=(1, 2)), "out", (100, 100))
+def test_a_small_one_hot_gradient_is_written_out() -> None:
+    assert seed_text(Seed("one_hot", index=(1, 0)), "out", (2, 2)) == "out.new_tensor([[0, 0], [1, 0]])"
+    assert "[[[0], [0]], [[0], [1]]]" in seed_text(Seed("one_hot", index=(1, 1, 0)), "out", (2, 2, 1))
+
+
+@pytest.mark.parametrize("shape", [(100, 100), (0,)])
+def test_a_large_one_hot_gradient_is_not(shape: tuple[int, ...]) -> None:
+    assert len(seed_text(Seed("one_hot", index=(0,) * len(shape)), "out", shape)) < 120
 
 
 def test_typed_gradients() -> None:
@@ -99,6 +105,14 @@ def test_typed_gradients() -> None:
     assert grad.tolist() == [[2, 0], [0, 9]]
     same = run(Accumulation(size=2, calls=1, offset=0, gradient=Seed("typed", typed="0.5")).source())["inp"].grad
     assert same.tolist() == [[1, 0], [0, 1]]
+
+
+def test_typed_gradients_may_be_nan_or_inf() -> None:
+    typed = Seed("typed", typed="[[nan, -inf], [float('inf'), 1]]")
+    grad = run(Accumulation(size=2, calls=1, offset=1, gradient=typed).source())["inp"].grad
+    inp = torch.eye(2, requires_grad=True)
+    (inp + 1).pow(2).backward(torch.tensor([[float("nan"), -float("inf")], [float("inf"), 1.0]]))
+    assert torch.equal(grad.isnan(), inp.grad.isnan()) and torch.equal(grad.nan_to_num(), inp.grad.nan_to_num())
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
