@@ -112,6 +112,7 @@ def test_typed_gradients_may_be_nan_or_inf() -> None:
     grad = run(Accumulation(size=2, calls=1, offset=1, gradient=typed).source())["inp"].grad
     inp = torch.eye(2, requires_grad=True)
     (inp + 1).pow(2).backward(torch.tensor([[float("nan"), -float("inf")], [float("inf"), 1.0]]))
+    assert inp.grad is not None
     assert torch.equal(grad.isnan(), inp.grad.isnan()) and torch.equal(grad.nan_to_num(), inp.grad.nan_to_num())
 
 
