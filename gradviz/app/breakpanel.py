@@ -20,7 +20,8 @@ from gradviz.app.palette import ROLE, Overlay
 from gradviz.app.panel import Panel, clear, differ
 from gradviz.explain import value_text
 from gradviz.explain.words import Words
-from gradviz.player.compare import Change, Comparison, difference
+from gradviz.player.compare import Change, Comparison, Held, difference
+from gradviz.player.experiments import Experiment
 from gradviz.player.view import ViewState, go
 from gradviz.trace.events import Data, Fault
 from gradviz.trace.values import number
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
     from gradviz.app.commands import Commands
 
 _FIELDS = ("experiment", "revision", "events", "live", "language", "theme")
+
+
+def _edit(words: Words, experiment: Experiment, unbroken: str) -> str:
+    """What the experiment did to the unbroken program's text."""
+    if experiment.was is None:
+        return words("ui.break.put", line=experiment.line, text=experiment.shown)
+    was = unbroken.split("\n")[experiment.was - 1].strip()
+    return words("ui.break.replaced", line=experiment.line, was=was, text=experiment.shown)
 
 
 class BreakList(Overlay):
@@ -66,8 +75,7 @@ class BreakList(Overlay):
         for experiment in found:
             name = words(f"ui.break.{experiment.kind}.title")
             said = words(f"ui.break.{experiment.kind}.sentence")
-            put = words("ui.break.put" if experiment.was is None else "ui.break.replaced",
-                        line=experiment.line, text=experiment.shown)  # fmt: skip
+            put = _edit(words, experiment, (view.experiment or view).program.text)
             item = QListWidgetItem(f"{name}\n{said}\n{put}")
             item.setData(ROLE, experiment.kind)
             self.list.addItem(item)
@@ -138,8 +146,7 @@ class BreakPanel(Panel):
             return
         words, found = self.words, self.session.comparison
         self.title.setText(words(f"ui.break.{broken.experiment.kind}.title"))
-        key = "ui.break.put" if broken.experiment.was is None else "ui.break.replaced"
-        self.edit.setText(words(key, line=broken.experiment.line, text=broken.experiment.shown))
+        self.edit.setText(_edit(words, broken.experiment, broken.program.text))
         self._fill(found)
         step = found.step if found else None
         self.jump.setVisible(step is not None)
@@ -166,7 +173,7 @@ class BreakPanel(Panel):
                 self._grid.addWidget(label, row, k)
 
     def _cells(self, change: Change) -> tuple[str, str, str]:
-        name = change.name + (".grad" if change.what == "grad" else "")
+        name = change.name if change.what == "value" else f"{change.name}.{change.what}"
         name = self.words("ui.break.error") if change.what == "fault" else name
         apart = difference(change)
         after = self._text(change.new)
@@ -178,11 +185,11 @@ class BreakPanel(Panel):
             return name, old, new
         return name, self._text(change.old), after
 
-    def _text(self, held: Data | Fault | None) -> str:
+    def _text(self, held: Held) -> str:
         if isinstance(held, Fault):
             card = self.words(f"fault.{held.code}.title", type=held.type, message=held.message)
             return card.split("\n")[0]
-        return "None" if held is None else value_text(held)
+        return value_text(held) if isinstance(held, Data) else str(held)
 
     def _jump(self) -> None:
         found = self.session.comparison

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,17 +14,19 @@ from gradviz.trace.events import Backward, Data, Fault, Grad, NodeRan, Op, Value
 MOST_STEPS = 4000
 """Of longer recordings this much is compared step by step."""
 MOST_ROWS = 8
-What = Literal["fault", "grad", "value"]
+What = Literal["fault", "grad", "requires_grad", "is_leaf", "value"]
+Held = Data | Fault | bool | None
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that is not as it was. For a fault `old` and `new` are the faults, else what was held at the end."""
+    """One thing that is not as it was. For a fault `old` and `new` are the faults, for `requires_grad` and `is_leaf`
+    what PyTorch answers at the end, else what was held then."""
 
     what: What
     name: str
-    old: Data | Fault | None
-    new: Data | Fault | None
+    old: Held
+    new: Held
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +56,32 @@ def _uncaught(trace: Trace) -> Fault | None:
 
 
 def _held(old: Trace, new: Trace) -> list[Change]:
-    """Gradients of all named tensors, then values, where they differ at the end."""
+    """Gradients of all named tensors, then their flags, then values, where they differ at the end."""
     names = [n for n in dict.fromkeys([*old.names, *new.names]) if not _inner(old, n)]
     pairs = [(n, old.named(n) if n in old.names else None, new.named(n) if n in new.names else None) for n in names]
     one, other = old.at(old.steps), new.at(new.steps)
-    found: list[Change] = []
-    for what in ("grad", "value"):
-        for name, here, there in pairs:
-            get = "grad_data" if what == "grad" else "value_data"
+    grads: list[Change] = []
+    values: list[Change] = []
+    for name, here, there in pairs:
+        for what, get, found in (("grad", "grad_data", grads), ("value", "value_data", values)):
             before = getattr(one, get)(here) if here is not None else None
             after = getattr(other, get)(there) if there is not None else None
             if not alike(before, after) and there is not None:
                 found.append(Change("grad" if what == "grad" else "value", name, before, after))
-    return found
+    return [*grads, *_flags(old, new, pairs), *values]
+
+
+def _flags(old: Trace, new: Trace, pairs: list[tuple[str, int | None, int | None]]) -> Iterator[Change]:
+    """Where autograd treats what a name means in another way."""
+    for name, here, there in pairs:
+        before = old.tensor(here) if here is not None else None
+        after = new.tensor(there) if there is not None else None
+        if before is None or after is None:
+            continue
+        if before.requires_grad != after.requires_grad:
+            yield Change("requires_grad", name, before.requires_grad, after.requires_grad)
+        elif before.requires_grad and before.is_leaf != after.is_leaf:
+            yield Change("is_leaf", name, before.is_leaf, after.is_leaf)
 
 
 def _inner(trace: Trace, name: str) -> bool:
@@ -95,9 +111,18 @@ def _on(trace: Trace, step: int, line: int) -> bool:
 
 
 def _alike(old: Trace, i: int, new: Trace, j: int) -> bool:
-    """Two steps hold the same numbers."""
+    """Two steps hold the same numbers, and what they made requires grad alike."""
+    if _recorded(old, i) != _recorded(new, j):
+        return False
     one, other = _numbers(old, i), _numbers(new, j)
     return len(one) == len(other) and all(alike(a, b) for a, b in zip(one, other, strict=True))
+
+
+def _recorded(trace: Trace, step: int) -> list[bool]:
+    """Whether the results of an operation require grad, in order."""
+    event = trace.event_at(step)
+    made = [trace.tensor(tensor, step) for tensor in event.outputs] if isinstance(event, Op) else []
+    return [told.requires_grad for told in made if told is not None]
 
 
 def _numbers(trace: Trace, step: int) -> list[Data | None]:

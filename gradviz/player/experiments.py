@@ -92,6 +92,13 @@ class _Bench:
         alone = not head.strip() and (not tail or tail.startswith("#"))
         return _Place(statement.lineno, last, head) if alone else None
 
+    def span(self, node: ast.expr) -> tuple[int, int, int, int]:
+        """Where an expression stands, as recordings say it: columns in characters."""
+        last = node.end_lineno or node.lineno
+        start = self.lines[node.lineno - 1].encode()[: node.col_offset].decode()
+        end = self.lines[last - 1].encode()[: node.end_col_offset or 0].decode()
+        return node.lineno, len(start), last, len(end)
+
     def inserted(self, before: int, indent: str, line: str) -> Found:
         """The text with a line put in before a line."""
         lines = [*self.lines[: before - 1], indent + line, *self.lines[before - 1 :]]
@@ -273,32 +280,33 @@ def _is_leaf(trace: Trace, tensor: int) -> bool:
 
 
 def _eval(bench: _Bench) -> Found | None:
-    """A model is put into eval mode where no_grad stood."""
+    """Models are put into eval mode where no_grad stood."""
     for statement in bench.statements():
         if not isinstance(statement, ast.With) or len(statement.items) != 1:
             continue
         scope = statement.items[0].context_expr
         if not _is_call(scope, "no_grad") or statement.items[0].optional_vars is not None:
             continue
-        model, place = _model(bench, statement), bench.place(statement)
-        if model is not None and place is not None:
+        models, place = _models(bench, statement), bench.place(statement)
+        if models and place is not None:
             opened = spliced(bench.text, scope, scope, "torch.enable_grad()")
             lines = opened.split("\n")
-            line = f"{model}.eval()"
+            line = "; ".join(f"{model}.eval()" for model in models)
             lines.insert(place.first - 1, place.indent + line)
             return "\n".join(lines), place.first, line, None
     return None
 
 
-def _model(bench: _Bench, block: ast.With) -> str | None:
-    """The module that is called inside a block, as the program writes it."""
-    called = {scope.span[1] for scope in bench.trace.scopes.values() if scope.cls and scope.span}
-    for node in ast.walk(block):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute) and node.lineno in called:
-            written = ast.unparse(node.func)
-            if not written.startswith(("torch.", "F.", "nn.")):
-                return written
-    return None
+def _models(bench: _Bench, block: ast.With) -> list[str]:
+    """The modules that are called inside a block, as the program writes them."""
+    spans = [scope.span for scope in bench.trace.scopes.values() if scope.cls and scope.span]
+    called = {span[1:] for span in spans if bench.trace.cell_of(span[0]) == 0}
+    found = {
+        ast.unparse(node.func)
+        for node in ast.walk(block)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute) and bench.span(node) in called
+    }
+    return sorted(found)
 
 
 _KINDS: dict[str, Callable[[_Bench], Found | None]] = {

@@ -98,6 +98,12 @@ def test_what_changed_is_what_pytorch_changes(unbroken: Trace, runs: Runs, kind:
                 assert (told.new is None) == (other is None)
                 assert other is None or np.array_equal(array(told.new), other.numpy())
                 assert one is None or np.array_equal(array(told.old), one.numpy())
+        for what in ("requires_grad", "is_leaf"):
+            flag = shown.get((what, name))
+            flags = (getattr(before[name], what), getattr(after[name], what)) if failed is None else None
+            if flag is not None and flags is not None:
+                assert (flag.old, flag.new) == flags and flag.old != flag.new, (kind, what, name)
+            assert what == "is_leaf" or flags is None or (flag is None) == (flags[0] == flags[1]), (kind, name)
 
 
 def test_zeroing_left_out_shows_at_the_second_accumulation(unbroken: Trace, runs: Runs) -> None:
@@ -128,6 +134,29 @@ def test_eval_keeps_recording(unbroken: Trace, runs: Runs) -> None:
     assert y is not None and was is not None
     told, before = broken.tensor(y), unbroken.tensor(was)
     assert told is not None and told.requires_grad and before is not None and not before.requires_grad
+    found = compared(unbroken, runs, "eval")
+    flag = change(found, "requires_grad", "y")
+    assert flag.old is False and flag.new is True
+    span = broken.span(found.step) if found.step is not None else None
+    assert span is not None and span[1] == 8, "where the model is called"
+
+
+def test_a_name_that_moved_on_is_said_to_be_no_leaf(record_many: Callable[[list[str]], list[Trace]]) -> None:
+    text = "import torch\nw = torch.ones(2, requires_grad=True)\nloss = (w * w).sum()\nloss.backward()\n"
+    whole = record_many([text])[0]
+    rebound = next(e for e in experiments(whole, text) if e.kind == "rebind")
+    found = compare(whole, record_many([rebound.text])[0], rebound.line, rebound.was)
+    flag, before, after = change(found, "is_leaf", "w"), plain(text)[0]["w"], plain(rebound.text)[0]["w"]
+    assert (flag.old, flag.new) == (before.is_leaf, after.is_leaf) == (True, False)
+
+
+def test_all_models_of_a_block_are_put_into_eval_mode(record_many: Callable[[list[str]], list[Trace]]) -> None:
+    text = (
+        "import torch\nfrom torch import nn\nfirst, last = nn.Linear(2, 2), nn.Linear(2, 1)\n"
+        "with torch.no_grad():\n    print('层', last(torch.relu(first(torch.ones(2)))))\n"
+    )
+    found = [e for e in experiments(record_many([text])[0], text) if e.kind == "eval"]
+    assert [e.shown for e in found] == ["first.eval(); last.eval()"], "and print is none"
 
 
 def test_equal_runs_do_not_differ(unbroken: Trace) -> None:
