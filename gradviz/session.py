@@ -137,11 +137,11 @@ class Session:
             self._stops = Stops(self.trace, self.view.breaks)
         return self._stops.next(self.view.step) if way > 0 else self._stops.previous(self.view.step)
 
-    def append(self, events: Iterable[AnyItem]) -> None:
-        """Let the recording grow."""
+    def append(self, events: Iterable[AnyItem], **changes: Any) -> None:
+        """Let the recording grow, and replace fields of the view in the same change."""
         self.trace.extend(events)
         self._forget()
-        self.update(steps=self.trace.steps, events=len(self.trace.events))
+        self.update(steps=self.trace.steps, events=len(self.trace.events), **changes)
 
     @cached_property
     def frame(self) -> Frame:

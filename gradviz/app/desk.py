@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QSplitter, QVBoxLayout, QWidget
 from gradviz.app.autosave import Autosave
 from gradviz.app.banner import Banner
 from gradviz.app.breakpanel import BreakList, BreakPanel
-from gradviz.app.collector import spare
+from gradviz.app.collector import Collector
 from gradviz.app.commands import Commands
 from gradviz.app.compare import ComparePanel, RivalPanel
 from gradviz.app.enginepanel import EnginePanel
@@ -115,7 +115,7 @@ class Desk(QObject):
         self._elapsed = QElapsedTimer()
         self._restore_shape()
         self.destroyed.connect(self.session.listen(self._heard))
-        self.destroyed.connect(self.session.listen(spare))
+        self.collector = Collector(self.session, self)
         self._retitle()
         self.canvas.setFocus()
 
@@ -200,6 +200,7 @@ class Desk(QObject):
         self.layouts.close()
         self.reader.stop()
         self.recorder.close()
+        self.collector.close()
 
     @property
     def is_ready(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, Qt, Signal
 from PySide6.QtWidgets import QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from gradviz.actions import BY_ID
@@ -83,8 +83,9 @@ class Inspector(QScrollArea):
         self.sheet.setAccessibleName(words("ui.inspector.name"))
         self.open_table.setText(words("ui.inspector.table"))
         self.open_plots.setText(words("ui.inspector.plots"))
-        # Also where it is the same: else nothing is laid out anew, and the scroll bar is that of the step before.
-        self.setStyleSheet(f"Inspector, Inspector > QWidget > QWidget {{ background: {theme.panel}; }}")
+        sheet = f"Inspector, Inspector > QWidget > QWidget {{ background: {theme.panel}; }}"
+        if self.styleSheet() != sheet:  # all inside is styled anew, which takes longer than all else here
+            self.setStyleSheet(sheet)
         self.sheet.show_rows(Facts(self.session.frame, view, self.element).rows(self._probes()), theme)
         self.open_plots.setVisible(not view.hides)
         if self._plots is not None:
@@ -94,6 +95,8 @@ class Inspector(QScrollArea):
         self.table.setVisible(data is not None and self.open_table.isChecked())
         if self.table.isVisibleTo(self):
             self.table.show_data(data, theme, words)
+        # Now, not when the loop comes to it: else the scroll bar is that of the step before.
+        QCoreApplication.sendEvent(self, QEvent(QEvent.Type.LayoutRequest))
 
     def _probes(self) -> list[Row]:
         """What was measured of the leaf that is shown, and what can be."""

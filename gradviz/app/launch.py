@@ -44,8 +44,8 @@ class Launched:
     errors: Path
     """What the recorder itself wrote on standard error."""
 
-    def end(self) -> None:
-        """End the recorder, and what it started."""
+    def kill(self) -> None:
+        """End the recorder, and what it started, without waiting for that."""
         with contextlib.suppress(OSError):
             if self.process.stdin is not None:
                 self.process.stdin.close()
@@ -54,6 +54,10 @@ class Launched:
                 os.killpg(self.process.pid, signal.SIGKILL)
             else:
                 self.process.kill()
+
+    def end(self) -> None:
+        """End the recorder, and what it started; wait for it, a second at most."""
+        self.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(1.0)
 

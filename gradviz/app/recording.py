@@ -38,6 +38,8 @@ GRACE_MS = 500
 """How long a program has for KeyboardInterrupt before it is ended."""
 LOOK_MS = 200
 """How often a silent recorder is looked at."""
+DYING_SECONDS = 0.5
+"""How long a process that has closed its pipe has until it is dead."""
 BACKLOG = 32
 """Chunks that wait at most: beyond, the pipe fills and the program waits, so memory stays bounded."""
 
@@ -61,6 +63,9 @@ class Reader(threading.Thread):
                 chunk = os.read(descriptor, 65536) if self._more(descriptor) else b""
             except OSError:
                 chunk = b""
+            if not chunk:  # it has closed its end of the pipe; what it died of is known when it is dead
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(DYING_SECONDS)
             if not self._put(chunk) or not chunk:
                 return
 
@@ -174,16 +179,15 @@ class RecorderProcess(QObject):
         reader, self._reader = self._reader, None
         if launched is None:
             return
-        launched.end()
+        launched.kill()
         if reader is not None:
             reader.abandoned = True
-            reader.join(1.0)
-        launched.tidy(silent=reader is None or not reader.is_alive())
+        threading.Thread(target=_bury, args=(launched, reader), name="recorder's end").start()
 
     def _end_now(self) -> None:
         if self._launched is not None and self.session.view.running:
             self._killed = True
-            self._launched.end()
+            self._launched.kill()
 
     def _signal(self, number: int) -> None:
         """To the recorder alone: programs that it started decide for themselves."""
@@ -331,18 +335,24 @@ class RecorderProcess(QObject):
         kind, detail = _why(launched, self._stopping, bool(self.session.trace.events))
         trace = self.session.trace
         cut = trace.cells and trace.cells[-1].id not in trace.ended
-        self.session.append([Ended(trace.cells[-1].id, "interrupted" if self._stopping else "killed")] if cut else ())
+        last = [Ended(trace.cells[-1].id, "interrupted" if self._stopping else "killed")] if cut else ()
         self.close()
-        self.session.update(live="gone", playing=False, following=False)
+        self.session.append(last, live="gone", playing=False)
         self._arrive(last=True)
+        self.session.update(following=False)
         self.lost.emit(kind, detail)
 
 
+def _bury(launched: Launched, reader: Reader | None) -> None:
+    """Wait until a recorder that was ended is no more, and tidy up. A process that has much memory dies slowly."""
+    launched.end()
+    if reader is not None:
+        reader.join(1.0)
+    launched.tidy(silent=reader is None or not reader.is_alive())
+
+
 def _why(launched: Launched, stopping: bool, heard: bool) -> tuple[str, str]:
-    try:
-        code: int | None = launched.process.wait(0.5)
-    except subprocess.TimeoutExpired:
-        code = None
+    code = launched.process.poll()
     if stopping:
         return "stopped", ""
     if not heard:

@@ -285,3 +285,15 @@ def test_the_inspector_lists_as_many_of_a_long_recording_as_of_a_short_one() -> 
         assert sum(int("".join(c for c in text.split()[0] if c.isdigit()) or 0) for text in notes) == left_out
         spent.append(work(lambda t=trace, s=step: Facts(t.at(s), ViewState(step=s)).about("tensor:0")))  # type: ignore[misc]
     assert spent[1] < 1.1 * spent[0]
+
+
+def test_its_scroll_bar_is_that_of_the_step(inspector: Inspector) -> None:
+    inspector.resize(340, 200)
+    bar, heights = inspector.verticalScrollBar(), set()
+    for step in range(inspector.session.view.steps + 1):
+        inspector.session.update(step=step)
+        heights.add(inspector.sheet.height())
+        inside = inspector.widget()
+        assert inside is not None
+        assert bar.maximum() == max(0, inside.sizeHint().height() - inspector.viewport().height())
+    assert len(heights) > 3
