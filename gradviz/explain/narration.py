@@ -268,9 +268,15 @@ class _Teller:
                 continue
             wanted = target in active.planned or not active.planned
             caught = active.call == "grad" and leaf in (active.inputs or ())
-            key = "node.caught" if caught else "node.leaf" if wanted else "node.unwanted"
+            adds = "node.frozen" if self._frozen(leaf) else "node.leaf"
+            key = "node.caught" if caught else adds if wanted else "node.unwanted"
             said.append(self.say(key, leaf=tensor_label(self.trace, leaf)))
         return said
+
+    def _frozen(self, leaf: int) -> bool:
+        """The leaf of an AccumulateGrad does not require grad any more."""
+        told = self.trace.tensor(leaf, self.step)
+        return told is not None and not told.requires_grad
 
     def _undefined(self, event: NodeRan) -> list[str]:
         """A node with several results, some of which got no gradient."""
@@ -309,7 +315,7 @@ class _Teller:
         name = tensor_label(self.trace, leaf)
         writes = [e for e in self.trace.events_of(self.step) if isinstance(e, Grad) and e.tensor == leaf]
         if not writes:
-            return self.say("accumulate.silent", leaf=name), []
+            return self.say("accumulate.frozen" if self._frozen(leaf) else "accumulate.silent", leaf=name), []
         written = next((e for e in writes if e.cause == "accumulate"), writes[-1])
         texts = {"old": value_text(written.before), "new": value_text(written.added), "sum": value_text(written.after)}
         if written.added is None:

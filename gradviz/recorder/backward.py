@@ -547,7 +547,9 @@ class Passes:
         after = begun.mid[0] if begun.mid else final
         seen = None if grad is None else core.tensors.find(grad)
         number = None if seen is None else seen.id
-        if added is not None:
+        # AccumulateGrad adds nothing to a leaf that was frozen since: it looks at the flag when it runs.
+        frozen = not tensor.requires_grad and not any_differs((begun.before,), (after,))
+        if added is not None and not frozen:
             leaf.reached = True
             first, second, third = fit((begun.before, added, after))
             events.append(Grad(leaf.id, "accumulate", first, second, third, run.id, tag.id, number))

@@ -159,3 +159,28 @@ def test_a_node_that_no_pass_comes_to_is_asked_why_it_does_not_run(tmp_path: Pat
 def test_a_norm_is_not_broken_from_its_number() -> None:
     big = Data((5, 3), "float32", norm=0.65)
     assert value_text(big).endswith("‖·‖\u00a0=\u00a00.65]")
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_leaf_that_was_frozen_after_forward_receives_nothing(tmp_path: Path, held: bool) -> None:
+    first = "(w * b).sum().backward()\n" if held else ""
+    text = (
+        "import torch\nw = torch.ones(2, requires_grad=True)\nb = torch.ones(2, requires_grad=True)\n"
+        f"{first}loss = (w * b).sum()\nb.requires_grad_(False)\nloss.backward()\n"
+    )
+    space: dict[str, torch.Tensor] = {}
+    exec(text, space)
+    trace = made(tmp_path, text)
+    leaf = trace.named("b")
+    assert leaf is not None
+    last = trace.passes[-1].id
+    assert [e for e in trace.events if isinstance(e, Grad) and e.tensor == leaf and e.within == last] == []
+    grad = trace.at(trace.steps).grad("b")
+    expected = space["b"].grad
+    assert (grad is None) == (expected is None) == (not held)
+    assert grad is None or expected is None or grad.tolist() == expected.tolist()
+    node = [n.id for n in trace.nodes if n.leaf == leaf][-1]
+    said = narrate(trace, trace.runs(node)[-1], "en")
+    assert said.title.startswith("b does not require grad any more") and "receives its" not in said.title
+    product = [n.id for n in trace.nodes if n.name.startswith("Mul")][-1]
+    assert "AccumulateGrad adds it to b.grad" not in narrate(trace, trace.runs(product)[-1], "en").body
