@@ -67,10 +67,10 @@ def grow_tree(trace: Trace, root: Item) -> Iterator[None]:
     if leaves.children:
         root.add(leaves)
     open_: dict[int, Item] = {}
+    holders: dict[int, Item] = {}
     for op in trace.ops:
         if not op.quiet or op.nodes:
-            place = _scope(trace, op.scope, open_, root)
-            _put_op(trace, op, place)
+            _put_op(trace, op, open_, holders, root)
         if op.id % PAUSE_EVERY == PAUSE_EVERY - 1:
             yield
     for node in trace.nodes:
@@ -78,8 +78,25 @@ def grow_tree(trace: Trace, root: Item) -> Iterator[None]:
             of_leaf[node.leaf].nodes.append(node.id)
 
 
-def _put_op(trace: Trace, op: Op, place: Item) -> None:
-    item = place.add(Item(f"op:{op.id}", _op_text(trace, op), "forward", _op_detail(trace, op)))
+def _put_op(trace: Trace, op: Op, open_: dict[int, Item], holders: dict[int, Item], root: Item) -> None:
+    """The line of an operation. Those inside which it ran are told after it, and made before it."""
+    if op.id in holders:
+        return
+    chain = [op.id]
+    while (outer := trace.outer_op.get(chain[-1])) is not None and outer not in holders:
+        chain.append(outer)
+    for ident in reversed(chain):
+        told, outer = trace.ops[ident], trace.outer_op.get(ident)
+        base, stop = (root, None) if outer is None else (holders[outer], trace.ops[outer].scope)
+        item = _scope(trace, told.scope, open_, base, stop).add(
+            Item(f"op:{ident}", _op_text(trace, told), "forward", _op_detail(trace, told))
+        )
+        if ident != op.id:
+            holders[ident] = item
+        _put_nodes(trace, told, item)
+
+
+def _put_nodes(trace: Trace, op: Op, item: Item) -> None:
     born = [n for n in op.nodes if n < len(trace.nodes)]
     for node in born:
         item.add(Item(f"node:{node}", trace.nodes[node].name, "gradient", nodes=[node]))
@@ -89,13 +106,14 @@ def _put_op(trace: Trace, op: Op, place: Item) -> None:
         over = over.parent
 
 
-def _scope(trace: Trace, scope: int | None, open_: dict[int, Item], root: Item) -> Item:
-    """The line of a module's call, made together with those around it where it is not there yet."""
+def _scope(trace: Trace, scope: int | None, open_: dict[int, Item], base: Item, stop: int | None) -> Item:
+    """The line of a module's call, made together with those around it where it is not there yet; `base` stands in the
+    scope `stop`."""
     missing: list[int] = []
-    while scope is not None and scope not in open_ and scope in trace.scopes:
+    while scope not in (None, stop) and scope not in open_ and scope in trace.scopes:
         missing.append(scope)
         scope = trace.scopes[scope].parent
-    place = open_[scope] if scope is not None and scope in open_ else root
+    place = open_.get(scope, base) if scope is not None and scope != stop else base
     for ident in reversed(missing):
         told = trace.scopes[ident]
         name = (told.path.rpartition(".")[2] or told.cls) if told.path else told.cls

@@ -165,13 +165,14 @@ class _Builder:
         return [cards[i] for i in order], [way.wire(place) for way in ways]
 
     def _group(self) -> None:
-        """Operations inside a composite, and their nodes, belong to the outermost one."""
-        ops = self.trace.ops
-        for op in ops:
-            top, seen = op, 0
-            while top.parent is not None and top.parent < len(ops) and seen < 64:
-                top, seen = ops[top.parent], seen + 1
-            self.members[top.id].append(op.id)
+        """Operations inside another belong to its card, but for those that left nodes: these are of a graph apart,
+        which the other's backward runs."""
+        outer = self.trace.outer_op
+        for op in self.trace.ops:
+            top = op.id
+            while not self.trace.ops[top].nodes and top in outer:
+                top = outer[top]
+            self.members[top].append(op.id)
         owner = {op: top for top, members in self.members.items() for op in members}
         for node in self.trace.nodes:
             if node.leaf is not None:
@@ -204,7 +205,7 @@ class _Builder:
         nodes = tuple(self.nodes.get(op.id, ())) if self.rows else ()
         width, height = sizes.op_size(title, detail, [self.trace.nodes[n].name for n in nodes])
         members = tuple(self.members[op.id])
-        born = int(self.trace.op_step.view[op.id])
+        born = int(self.trace.op_step.view[members[0]])
         card = len(self.cards)
         self.cards.append(
             Card(

@@ -77,7 +77,7 @@ class Forward:
         self, kind: Kind, func: Any, args: Sequence[Any], kwargs: dict[str, Any], call: Callable[..., Any] | None = None
     ) -> Any:
         """Call `func` as the program would and tell of it; for an autograd.Function, `call` is its `apply`."""
-        core = self.core
+        core, first = self.core, self._count
         site = frame = versions = None
         inputs: _Seen = []
         try:
@@ -93,7 +93,7 @@ class Forward:
         try:
             result = (call or func)(*args, **kwargs) if kwargs else (call or func)(*args)
         except Exception as error:
-            self.failed(func, error, inputs, args, kwargs, site)
+            self.failed(func, error, inputs, args, kwargs, site, first)
             raise
         if not core.active:
             core.journal.dropped += 1
@@ -102,7 +102,7 @@ class Forward:
             with Off(), core.journal.lock:
                 nodes = core.nodes
                 nodes.site, nodes.since, nodes.older = site, since, False
-                self._finish(kind, func, args, kwargs, inputs, result, site, frame, versions)
+                self._finish(kind, func, args, kwargs, inputs, result, site, frame, versions, first)
                 nodes.site = None
                 if core.probe is not None:
                     core.probe.operation(self._count, list(core.tensors.live.values()))
@@ -159,7 +159,14 @@ class Forward:
         return seen
 
     def failed(
-        self, func: Any, error: Exception, inputs: _Seen, args: Sequence[Any], kwargs: dict[str, Any], site: Site | None
+        self,
+        func: Any,
+        error: Exception,
+        inputs: _Seen,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        site: Site | None,
+        first: int | None = None,
     ) -> None:
         """The operation raised: tell of it and of the fault, once."""
         core = self.core
@@ -183,6 +190,7 @@ class Forward:
                         None if site is None else site.span,
                         "" if site is None else site.text,
                         core.local.scope,
+                        None if first is None or first == self._count else first,
                         within=within,
                         within_node=None if node is None else node.id,
                         thread=core.thread(),
@@ -206,8 +214,9 @@ class Forward:
         site: Site | None,
         frame: Any,
         versions: list[int | None] | None,
+        first: int,
     ) -> None:
-        """The operation returned: tell what it made and changed.
+        """The operation returned: tell what it made and changed. Those from `first` on ran since it began.
 
         `versions` are those of the inputs of a custom Function when it began, since what ran inside is told already.
         """
@@ -236,21 +245,22 @@ class Forward:
             if entry.stale and entry.requires_grad and torch.is_grad_enabled():
                 core.tensors.node_again(entry, tensor, batch, count)
         left = tuple([e.id for e in batch if type(e) is Node and e.op == count]) if nodes.count > before else ()
-        first = self._grad_writes(named.name, written, site) if written else []
-        quiet = bool(first) and not made and all(e.grad_of is not None for _, e in written)
+        grads = self._grad_writes(named.name, written, site) if written else []
+        quiet = bool(grads) and not made and all(e.grad_of is not None for _, e in written)
         if site is not None and (site.names or site.returns) and frame is not None and core.sources.hands_up(frame):
             self._bind(core.sources.names(site, frame), result, batch)
         if made or written or left:
             op = Op(
                 count, named.name, named.qualified, tuple([e.id for _, e in inputs]), tuple([e.id for e in known]),
                 tuple(dict.fromkeys([e.id for _, e in written])) if written else (), arguments(args, kwargs), left,
-                None if site is None else site.span, "" if site is None else site.text, core.local.scope, None,
+                None if site is None else site.span, "" if site is None else site.text, core.local.scope,
+                first if first < count else None,
                 None if left or not made else self._untracked(named.name, inputs, made), custom, within, within_node,
                 core.thread(), quiet,
             )  # fmt: skip
             batch += self._suspicions(named, inputs, known, written, bad, site, custom)
             self._count += 1
-            batch = [*first, op, *batch]
+            batch = [*grads, op, *batch]
         if batch:
             core.journal.write_all(batch)
 

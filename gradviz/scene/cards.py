@@ -122,7 +122,7 @@ def _row(moment: Moment, node: int, box: Box, opacity: float) -> Iterator[Shape]
     yield mark(sign, x + w - 11, y + h / 2, ink, 9.0 if sign != "run" else 10.0, opacity)
     right = x + w - 20
     kept = sum(s.kind in ("tensor", "packed") for s in moment.trace.nodes[node].saved)
-    if kept and code != GONE:
+    if kept and code not in (GONE, HIDDEN):
         chip, width = saved_chip(right, y + h / 2, kept, theme, freed=moment.freed(node), opacity=opacity)
         yield from chip
         right -= width + 4
@@ -286,7 +286,7 @@ def _node(moment: Moment, i: int, card: Card, box: Box, look: Look) -> Iterator[
     yield mark(sign, x + w - 12, y + h / 2, ink, 10.0, opacity)
     right = x + w - 22
     kept = sum(s.kind in ("tensor", "packed") for s in moment.trace.nodes[node].saved)
-    if kept and code != GONE:
+    if kept and code not in (GONE, HIDDEN):
         chip, width = saved_chip(right, y + h / 2, kept, theme, freed=moment.freed(node), opacity=opacity)
         if text_width(card.title, 12) <= right - width - 4 - x - 12:
             yield from chip

@@ -158,8 +158,8 @@ class Checker:
             _span(event.span)
         if event.scope is not None and event.scope not in self._scopes:
             raise _wrong(f"operation {event.id} stands in a scope that was never entered")
-        if event.parent is not None:
-            self._op(event.parent)
+        if event.first is not None and not 0 <= event.first < event.id:
+            raise _wrong(f"operation {event.id} holds operations that did not run before it")
         if event.within is not None or event.within_node is not None:
             self._pass(event.within)
             self._node(event.within_node)

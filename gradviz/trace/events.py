@@ -204,8 +204,9 @@ class Op(Event, frozen=True, tag="op"):
     text: str = ""
     """Source text of the exact sub-expression."""
     scope: int | None = None
-    parent: int | None = None
-    """The composite operation inside which it ran."""
+    first: int | None = None
+    """The first operation that ran inside this one, such as in an autograd.Function's forward: from there on, all of
+    its thread did."""
     untracked: str | None = None
     """Why no node was made: "no_grad", "inference_mode", "no_input_requires_grad", "not_differentiable", "detached"."""
     custom: bool = False

@@ -108,6 +108,9 @@ class Trace:
         self.damage: str | None = None
         """Why the recording ends early, as a sentence; None where it does not."""
         self.ops: list[Op] = []
+        self.outer_op: dict[int, int] = {}
+        """Operations that ran inside another -> the innermost of those, once that one is told."""
+        self._outermost: dict[int, list[int]] = defaultdict(list)
         self.nodes: list[Node] = []
         self.passes: list[Backward] = []
         self.faults: list[Fault] = []
@@ -137,10 +140,8 @@ class Trace:
         self.warning_step = Column()
         self.output_step = Column()
         self.cell_step = Column()
-        self.run_node = Column()
-        self.run_pass = Column()
-        self.run_step = Column()
-        self.run_index = Column()
+        self.run_node, self.run_pass = Column(), Column()
+        self.run_step, self.run_index = Column(), Column()
         self.started_node, self.started_step = Column(), Column()
         self.freed_node, self.freed_step = Column(), Column()
         self.gone_node, self.gone_step = Column(), Column()
@@ -393,6 +394,11 @@ class Trace:
     def _take_op(self, event: Op, index: int, step: int) -> None:
         self.ops.append(event)
         self.op_step.append(step)
+        row = self._outermost[event.thread]
+        if event.first is not None:
+            while row and row[-1] >= event.first:
+                self.outer_op[row.pop()] = event.id
+        row.append(event.id)
         if event.nodes and event.span is not None and self.cell_of(event.span[0]) == 0:
             self.graph_lines.add(event.span[1])
 

@@ -71,6 +71,28 @@ def test_modules_nest() -> None:
     assert net.nodes == [0]
 
 
+def test_what_ran_inside_an_operation_stands_below_it() -> None:
+    trace = Trace(
+        [
+            Header(),
+            Scope(0, True, "net", "Net"),
+            Scope(1, True, "Outer.forward", "Outer", parent=0),
+            Scope(2, True, "Inner.forward", "Inner", parent=1),
+            Op(0, "mul", outputs=(0,), scope=2),
+            Scope(2, False),
+            Op(1, "Inner", outputs=(0,), first=0, scope=1),
+            Scope(1, False),
+            Node(0, "OuterBackward", op=2),
+            Op(2, "Outer", outputs=(0,), nodes=(0,), first=0, scope=0),
+            Scope(0, False),
+        ]
+    )
+    root = tree_of(trace)
+    expected = ["scope:0", "op:2", "node:0", "scope:1", "op:1", "scope:2", "op:0"]
+    assert flat(root) == expected
+    assert root.children[0].children[0].children[1].nodes == []
+
+
 def test_selection_goes_both_ways(outline: Outline, qtbot: QtBot) -> None:
     session = outline.session
     session.begin(recording(1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -58,6 +59,38 @@ def test_every_gradient_edge_between_cards_has_its_wire(name: str) -> None:
     told = {(n.id, i) for n in trace.nodes for i, (m, _) in enumerate(n.edges) if m is not None}
     drawn = {edge for wire in graph.wires for edge in wire.edges}
     assert drawn == told - inside
+
+
+def test_a_function_of_the_programs_is_one_card() -> None:
+    """But what it ran with grad mode on has nodes of its own."""
+    import torch
+
+    class Around(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            scaled = x * 2
+            with torch.enable_grad():
+                ctx.x = scaled.detach().requires_grad_()
+                ctx.y = ctx.x.sin()
+            return ctx.y.detach()  # type: ignore[no-any-return]
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            return torch.autograd.grad(ctx.y, ctx.x, grads[0])[0] * 2
+
+    with gradviz.record() as recording:
+        x = torch.ones(3, requires_grad=True)
+        result = Around.apply(x.exp()).sum()
+        result.backward()
+    trace = recording.trace
+    graph = build(trace)
+    cards = {card.title: card for card in graph.cards if card.kind == "op"}
+    assert set(cards) == {"exp", "Around", "sin", "sum"}
+    inside = [trace.ops[op].name for op in cards["Around"].ops]
+    assert [name for name in inside if name != "requires_grad_"] == ["mul", "detach", "detach", "Around"]
+    assert cards["Around"].born == trace.op_step.view[cards["Around"].ops[0]]
+    of = {i: card.title for i, card in enumerate(graph.cards)}
+    assert {("exp", "Around"), ("sin", "Around")} <= {(of[w.source], of[w.target]) for w in graph.wires}
 
 
 def test_each_iteration_is_a_graph_of_its_own() -> None:

@@ -144,6 +144,14 @@ def test_reads_and_failed_ops_make_no_step() -> None:
     assert trace.steps == 0
 
 
+def test_operations_inside_another_are_those_of_its_thread() -> None:
+    ops = [Op(0, "a"), Op(1, "b"), Op(2, "inner", first=1), Op(3, "c", thread=1), Op(4, "d"), Op(5, "outer", first=1)]
+    assert Trace([Header(), *ops]).outer_op == {1: 2, 2: 5, 4: 5}
+    for wrong in (0, 1, -1):
+        with pytest.raises(TraceError, match="did not run before it"):
+            Trace([Header(), Op(0, "a", first=wrong)])
+
+
 def test_began_and_entered_belong_to_the_step_after() -> None:
     trace = Trace([Header(), Scope(0, True, "fc"), Op(0, "mm", outputs=(0,)), Scope(0, False, "fc")])
     assert [type(e) for e in trace.events_of(1)] == [Scope, Op, Scope]
