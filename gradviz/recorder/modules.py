@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -20,6 +22,26 @@ _PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter)
 _NO_OVERRIDE = _C._disabled_torch_function_impl
 
 
+def called(text: str) -> str:
+    """The dotted name of what an expression calls: "net" of `net(x)`, "nets.0" of `nets[0](x)`; "" for all else."""
+    try:
+        call = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    at, parts = call.func if isinstance(call, ast.Call) else None, list[str]()
+    while True:
+        match at:
+            case ast.Attribute(value=inner, attr=part) if not part.startswith("__"):
+                parts.append(part)
+            case ast.Subscript(value=inner, slice=ast.Constant(value=int() | str() as key)):
+                parts.append(str(key))
+            case ast.Name(id=name):
+                return ".".join([name, *reversed(parts)])
+            case _:
+                return ""
+        at = inner
+
+
 class Modules:
     """Makes the replacements for `Module.__call__`, `Function.apply`, `Thread.start` and `has_torch_function`."""
 
@@ -29,6 +51,8 @@ class Modules:
         self._mode = mode
         self._scopes = 0
         self._paths: dict[int, tuple[Any, str]] = {}
+        self._variables: dict[int, str] = {}
+        """Module that the program called itself -> the variable that it is in."""
         self._lazy: set[int] = set()
         """Modules with parameters that have no shape yet: they are named once they have one."""
 
@@ -137,8 +161,21 @@ class Modules:
     def _path(self, module: Any) -> str:
         for path, child in module.named_modules():
             self._paths[id(child)] = weakref.ref(child), path
+        self._variables[id(module)] = self._variable(module)
         self._name_parameters(module)
         return ""
+
+    def _variable(self, module: Any) -> str:
+        """What the program calls a module that it calls itself: "net" for `net(x)`; "" where its text does not say."""
+        site, frame = self.core.sources.here(3)
+        if site is None or frame is None or frame is not sys._getframe(3):
+            return ""
+        name = called(site.text)
+        first = name.partition(".")[0]
+        if first in frame.f_code.co_varnames + frame.f_code.co_freevars + frame.f_code.co_cellvars:
+            return name.removeprefix("self.")
+        known = frame.f_globals.get(first)
+        return name if known is module or (known is not None and first != name) else ""
 
     @guarded
     def _name_late(self, module: Any) -> None:
@@ -146,12 +183,19 @@ class Modules:
         self._name_parameters(module)
 
     def _name_parameters(self, module: Any) -> None:
+        """Names as `named_parameters` has them. Before one that says too little alone ("weight", "0.bias"), or means
+        another parameter already, comes the one with the module's variable."""
         core = self.core
+        variable = self._variables.get(id(module), "")
         batch: list[Event] = []
         with Off(), core.journal.lock:
             for name, parameter in module.named_parameters():
                 if torch.nn.parameter.is_lazy(parameter):
                     self._lazy.add(id(module))
-                else:
-                    core.tensors.name(core.tensors.see(parameter, batch), name, None, batch)
+                    continue
+                entry = core.tensors.see(parameter, batch)
+                bare = "." not in name or name[0].isdigit()
+                if variable and (bare or core.tensors.bound.get(name, entry.id) != entry.id):
+                    core.tensors.name(entry, f"{variable}.{name}", None, batch)
+                core.tensors.name(entry, name, None, batch)
             core.journal.write_all(batch)

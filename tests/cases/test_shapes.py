@@ -299,7 +299,7 @@ def test_v20_names_stay_with_their_tensors() -> None:
     trace, net = recorded(program)
     weight = trace.named("weight")
     assert weight is not None
-    assert trace.name(weight) == "weight"
+    assert trace.name(weight) == "net.weight"
     assert same(end(trace).value("weight"), net.weight)
     assert same(end(trace).grad("weight"), net.weight.grad)
 

@@ -131,9 +131,9 @@ def test_what_an_optimizer_reads_is_called_the_grad_of_its_parameter(tmp_path: P
     trace = made(tmp_path, STEPS)
     read = [op for op in trace.ops if op.name in ("add_", "_foreach_add_") and op.text == "opt.step()"]
     names = [tensor_label(trace, t) for op in read for t in op.inputs]
-    assert {"weight.grad", "bias.grad"} <= set(names) and not any(n.startswith("#") for n in names)
-    assert {n for n in names if not n.endswith(".grad")} == {"weight", "bias"}
-    assert "bias was broadcast" in of(trace, "AddmmBackward0", "en")[1], "a leaf is called by its name"
+    assert {"a.weight.grad", "a.bias.grad"} <= set(names) and not any(n.startswith("#") for n in names)
+    assert {n for n in names if not n.endswith(".grad")} == {"a.weight", "a.bias"}
+    assert "a.bias was broadcast" in of(trace, "AddmmBackward0", "en")[1], "a leaf is called by its name"
 
 
 def test_why_asks_of_a_node_what_is_true_of_it(factors: Trace) -> None:

@@ -16,6 +16,7 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from gradviz.recorder import record
+from gradviz.recorder.modules import called
 from gradviz.trace.events import Scope
 from tests.recorder.oracle import Outcome, Walk, agree, both, content, fresh, walk
 from tests.recorder.test_opinfo import check
@@ -111,4 +112,54 @@ def test_a_lazy_module_is_converted_and_gets_its_shapes_while_it_is_recorded() -
 
     trace = both(program)
     first = next(op for op in trace.ops if op.name == "linear")
-    assert [trace.name(t) for t in first.inputs[1:]] == ["0.weight", "0.bias"]
+    assert [trace.name(t) for t in first.inputs[1:]] == ["net.0.weight", "net.0.bias"]
+
+
+class Trainer:
+    def __init__(self) -> None:
+        self.model = nn.Linear(2, 2)
+
+    def step(self, x: Any) -> Any:
+        return self.model(x)
+
+
+class Scale(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.by = nn.ModuleDict({"inner": nn.Linear(2, 2)})
+
+    def forward(self, x: Any) -> Any:
+        return self.by["inner"](x)
+
+
+def test_a_parameter_is_named_by_the_variable_of_its_module_where_its_own_name_says_too_little() -> None:
+    def program() -> Any:
+        cell_in, cell_h, pair = nn.Linear(2, 2), nn.Linear(2, 2), [nn.Linear(2, 2), Scale()]
+        trainer, x, twin = Trainer(), torch.ones(2), Scale()
+        hidden = cell_in(x) + cell_h(x) + pair[0](x) + trainer.step(x) + pair[1](x) + twin(x)
+        (hidden + sum(map(nn.Linear(2, 2), [x]))).sum().backward()
+        return [cell_in, cell_h, pair[0], trainer.model, pair[1].by["inner"], twin.by["inner"]]
+
+    recording = record()
+    with recording:
+        layers = program()
+    trace = recording.trace
+    first = [trace.name(op.inputs[1]) for op in trace.ops if op.name == "linear"]
+    assert first == [
+        "cell_in.weight", "cell_h.weight", "pair.0.weight", "model.weight", "by.inner.weight", "twin.by.inner.weight",
+        "weight",
+    ]  # fmt: skip
+    for name, layer in zip(first, layers, strict=False):
+        assert torch.equal(torch.tensor(trace.at(trace.steps).grad(name)), layer.weight.grad)
+    assert trace.named("weight") is not None, "the name that named_parameters has is known too"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("net(x)", "net"), ("self.a.b(x)", "self.a.b"), ("nets[0](x)", "nets.0"), ('d["k"](x)', "d.k"), ("f()(x)", ""),
+        ("nets[i](x)", ""), ("x + y", ""), ("net.__call__(x)", ""), ("(", ""),
+    ],
+)  # fmt: skip
+def test_what_a_call_calls(text: str, name: str) -> None:
+    assert called(text) == name
