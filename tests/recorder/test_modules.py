@@ -138,7 +138,7 @@ def test_a_parameter_is_named_by_the_variable_of_its_module_where_its_own_name_s
         trainer, x, twin = Trainer(), torch.ones(2), Scale()
         hidden = cell_in(x) + cell_h(x) + pair[0](x) + trainer.step(x) + pair[1](x) + twin(x)
         (hidden + sum(map(nn.Linear(2, 2), [x]))).sum().backward()
-        return [cell_in, cell_h, pair[0], trainer.model, pair[1].by["inner"], twin.by["inner"]]
+        return [cell_in, cell_h, pair[0], trainer.model, pair[1].get_submodule("by.inner"), twin.by["inner"]]
 
     recording = record()
     with recording:
