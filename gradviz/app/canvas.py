@@ -18,11 +18,12 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from gradviz.app.differs import Ints, cards_of, paint_breaks, paint_differs, paint_spotlight
-from gradviz.app.eye import Eye, centered, fitted, revealed
+from gradviz.app.eye import Eye, centered, fitted, revealed, sight
 from gradviz.app.fonts import load_fonts
 from gradviz.app.levels import CROWD, Levels
 from gradviz.app.minimap import Minimap
 from gradviz.app.paint import color, font
+from gradviz.app.style import larger
 from gradviz.explain import Words
 from gradviz.graph.messages import Placed
 from gradviz.graph.model import Graph, Layout
@@ -37,8 +38,6 @@ from gradviz.session import Session
 
 CLICK = 5.0
 """Pixels that the mouse may move between press and release of a click."""
-READABLE, WHOLE = 0.5, 0.4
-"""The scale of a first view that shows a part only, and down to which all of a graph is shown instead."""
 GLIDE_MS = 180
 REST_MS = 70
 """After so long without zooming the picture is drawn sharp."""
@@ -79,7 +78,7 @@ class Canvas(QWidget):
         super().__init__(parent)
         load_fonts()
         self.session = session
-        self.eye = Eye()
+        self.eye, self._sight = Eye(), sight(larger(session.view))
         self.wheel_zooms = True
         """A mouse wheel zooms (default) or scrolls; with Ctrl it does the other."""
         self.composer: Composer | None = None
@@ -195,12 +194,17 @@ class Canvas(QWidget):
         x, y = self.eye.to_screen(box[0], box[1])
         return QRectF(x, y, box[2] * self.eye.scale, box[3] * self.eye.scale).toRect()
 
+    def _whole(self, box: Box, room: Box) -> Eye | None:
+        """Look at all of a box; None where it could not be read then."""
+        eye = fitted(box, room, self._sight.largest)
+        return eye if eye.scale >= self._sight.whole else None
+
     # ---- looking around
 
     def fit(self) -> None:
         """Show everything."""
         if self.composer and self.composer.graph.cards:
-            self._go(fitted(self.composer.layout.bounds, self.room()))
+            self._go(fitted(self.composer.layout.bounds, self.room(), self._sight.largest))
             self._touched = False
 
     def fit_selection(self) -> None:
@@ -242,8 +246,8 @@ class Canvas(QWidget):
             return None
         x, y, width, height = self.room()
         box = self._region(scene)
-        eye = fitted(box, (x, y, width, max(1.0, height + self._margins[2] - bottom)))
-        return round(eye.to_screen(0, box[1] + box[3])[1]) if eye.scale >= WHOLE else None
+        eye = self._whole(box, (x, y, width, max(1.0, height + self._margins[2] - bottom)))
+        return None if eye is None else round(eye.to_screen(0, box[1] + box[3])[1])
 
     def first_view(self, *, glide: bool = False) -> None:
         """The graph of this step (several iterations are several graphs) if it can be read whole, else a part that can:
@@ -253,13 +257,12 @@ class Canvas(QWidget):
             return
         self._touched = False
         room, now, region = self.room(), scene.moment.now, self._region(scene)
-        whole = fitted(region, room)
-        if whole.scale >= WHOLE:
+        if (whole := self._whole(region, room)) is not None:
             self._go(whole, glide=glide)
             return
         start = (region[0], region[1], 0.0, 0.0)
         box = start if now is None else tuple(scene.far.boxes[now].tolist())
-        self._go(centered(box, region, room, READABLE), glide=glide)
+        self._go(centered(box, region, room, self._sight.readable), glide=glide)
 
     @staticmethod
     def _region(scene: Scene) -> Box:
@@ -269,10 +272,9 @@ class Canvas(QWidget):
 
     def _make_room(self) -> None:
         """What has grown glides into view whole, as long as nobody has chosen another view and it stays readable."""
-        if self.composer is not None and not self._touched:
-            whole = fitted(self.composer.layout.bounds, self.room())
-            if whole.scale >= WHOLE:
-                self._go(whole)
+        bounds = self.composer.layout.bounds if self.composer and not self._touched else None
+        if bounds is not None and (whole := self._whole(bounds, self.room())) is not None:
+            self._go(whole)
 
     def _hold(self, old: Composer, new: Composer) -> None:
         """Keep the card next to the place that a person looks at where it is on the screen."""
@@ -337,6 +339,9 @@ class Canvas(QWidget):
         if old.revision != new.revision:
             self._fresh, self._touched, self.composer, self._scene = True, False, None, None
             self.minimap.hide()
+        if larger(old) != larger(new):
+            self._sight, self._touched = sight(larger(new)), False
+            self.first_view()
         if old.theme != new.theme:
             self._levels.forget()
             if self.composer and len(self.composer.graph.cards) > CROWD:
@@ -414,14 +419,10 @@ class Canvas(QWidget):
             self._see(self.eye.moved(grown.width() / 2, grown.height() / 2))
 
     def _place_minimap(self) -> None:
-        size = self.minimap.sizeHint()
-        _, right, _, _ = self._margins
-        self.minimap.setGeometry(
-            int(self.width() - right - size.width()),
-            int(self.height() - MINIMAP_EDGE - size.height()),
-            size.width(),
-            size.height(),
-        )
+        size, right = self.minimap.sizeHint(), self._margins[1]
+        self.minimap.resize(size)
+        left, top = self.width() - right - size.width(), self.height() - MINIMAP_EDGE - size.height()
+        self.minimap.move(int(left), int(top))
 
     def sizeHint(self) -> QSize:
         return QSize(900, 640)

@@ -288,7 +288,7 @@ class CodeView(QPlainTextEdit):
     def _paint_values(self, area: QRect) -> None:
         """After each line's text, what its names hold."""
         painter = QPainter(self.viewport())
-        painter.setFont(mono(11))
+        painter.setFont(mono(self.fontInfo().pixelSize() - 1))
         painter.setPen(color(self._theme.text_faint))
         block = self.firstVisibleBlock()
         while block.isValid():
@@ -338,7 +338,7 @@ class CodeView(QPlainTextEdit):
     def gutter_width(self) -> int:
         """Wide enough for the largest number."""
         digits = max(2, len(str(self.blockCount())))
-        return int(QFontMetricsF(mono(10)).horizontalAdvance("9") * digits) + 30
+        return int(QFontMetricsF(mono(self.fontInfo().pixelSize() - 2)).horizontalAdvance("9") * digits) + 30
 
     def _margin(self) -> None:
         self.setViewportMargins(self.gutter_width(), 0, 0, 0)
@@ -375,7 +375,7 @@ class CodeView(QPlainTextEdit):
         """Numbers, and a bar at the current line and the line of a fault."""
         painter, theme = QPainter(gutter), self._theme
         painter.fillRect(event.rect(), color(theme.panel))
-        painter.setFont(mono(10))
+        painter.setFont(mono(self.fontInfo().pixelSize() - 2))
         block = self.firstVisibleBlock()
         top = self.blockBoundingGeometry(block).translated(self.contentOffset()).top()
         while block.isValid() and top <= event.rect().bottom():

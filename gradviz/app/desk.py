@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication, QSplitter, QVBoxLayout, QWidget
 
 from gradviz.app.autosave import Autosave
 from gradviz.app.banner import Banner
+from gradviz.app.borders import Borders
 from gradviz.app.breakpanel import BreakList, BreakPanel
 from gradviz.app.collector import Collector
 from gradviz.app.commands import Commands
@@ -114,6 +115,7 @@ class Desk(QObject):
         self._clock.timeout.connect(self._tick)
         self._elapsed = QElapsedTimer()
         self._restore_shape()
+        self.borders = Borders(self.sides, self.halves)
         self.destroyed.connect(self.session.listen(self._heard))
         self.collector = Collector(self.session, self)
         self._retitle()
@@ -192,6 +194,7 @@ class Desk(QObject):
 
     def clear(self) -> None:
         """The window is closing: keep the shape, end the recorder."""
+        self.borders.restore()
         self.store.keep_shape("sides", self.sides.saveState())
         self.store.keep_shape("halves", self.halves.saveState())
         self._clock.stop()
@@ -277,6 +280,7 @@ class Desk(QObject):
     def _heard(self, old: ViewState, new: ViewState) -> None:
         if (old.theme, old.presenter, old.show.scale) != (new.theme, new.presenter, new.show.scale):
             self._dress()
+        self.borders.follow(old, new)
         self._present(old, new)
         self.inspector.setVisible(new.engine is None)
         changed = {name: getattr(new, name) for name in KEPT if getattr(old, name) != getattr(new, name)}

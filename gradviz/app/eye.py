@@ -8,7 +8,23 @@ from gradviz.scene.shapes import Box
 
 SMALLEST, LARGEST = 0.002, 4.0
 NATURAL = 1.25
-"""Nothing is blown up beyond this by fitting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Scales between which a graph is legible."""
+
+    whole: float = 0.4
+    """Down to this all of a graph is shown, instead of a part."""
+    readable: float = 0.5
+    """A part is shown at this."""
+    largest: float = NATURAL
+    """Nothing is blown up beyond this by fitting."""
+
+
+def sight(larger: float) -> Sight:
+    """For letters that are so much larger than at a desk: those on cards are to be read from the back row too."""
+    return Sight() if larger == 1.0 else Sight(0.9 * larger, 1.07 * larger, NATURAL * larger)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from gradviz.app.measuring import Measuring, What
 from gradviz.app.proberows import probe_rows
 from gradviz.app.rows import Row
 from gradviz.app.sheet import Sheet
+from gradviz.app.style import larger
 from gradviz.explain import Words
 from gradviz.player.subject import key_of_step, leaf_of
 from gradviz.player.view import ViewState
@@ -19,7 +20,19 @@ from gradviz.scene.theme import load_theme
 from gradviz.session import Session
 from gradviz.trace.events import Data
 
-_FIELDS = ("step", "revision", "selection", "theme", "language", "events", "live", "quiz", "engine")
+_FIELDS = (
+    "step",
+    "revision",
+    "selection",
+    "theme",
+    "language",
+    "events",
+    "live",
+    "quiz",
+    "engine",
+    "presenter",
+    "show",
+)
 
 
 class Inspector(QScrollArea):
@@ -86,7 +99,7 @@ class Inspector(QScrollArea):
         sheet = f"Inspector, Inspector > QWidget > QWidget {{ background: {theme.panel}; }}"
         if self.styleSheet() != sheet:  # all inside is styled anew, which takes longer than all else here
             self.setStyleSheet(sheet)
-        self.sheet.show_rows(Facts(self.session.frame, view, self.element).rows(self._probes()), theme)
+        self.sheet.show_rows(Facts(self.session.frame, view, self.element).rows(self._probes()), theme, larger(view))
         self.open_plots.setVisible(not view.hides)
         if self._plots is not None:
             self._plots.setVisible(self.open_plots.isChecked() and not view.hides)  # curves tell what comes

@@ -70,17 +70,18 @@ class Sheet(QWidget):
         self.rows: list[Row] = []
         self.spots: list[Spot] = []
         self.theme: Theme = load_theme("light")
+        self._larger = 1.0
         self._focus = -1
         self._lit: str | None = None
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
-    def show_rows(self, rows: list[Row], theme: Theme) -> None:
-        """Show other rows, or the same in other colours."""
-        if rows == self.rows and theme is self.theme:
+    def show_rows(self, rows: list[Row], theme: Theme, larger: float = 1.0) -> None:
+        """Show other rows, or the same in other colours or larger."""
+        if rows == self.rows and theme is self.theme and larger == self._larger:
             return
-        self.rows, self.theme = rows, theme
+        self.rows, self.theme, self._larger = rows, theme, larger
         self.setAccessibleDescription(spoken(rows))
         self._arrange()
         self.update()
@@ -94,19 +95,20 @@ class Sheet(QWidget):
     def _arrange(self) -> None:
         """Lay the rows out without painting, to know the height and the places that answer."""
         self.spots = []
-        height = _Pen(None, self.theme, float(max(self.width(), 200)), self.spots).all(self.rows)
-        self.setFixedHeight(round(height))
+        height = _Pen(None, self.theme, max(self.width() / self._larger, 200.0), self.spots).all(self.rows)
+        self.setFixedHeight(round(height * self._larger))
 
     def sizeHint(self) -> QSize:
         """As wide as the design has it."""
-        return QSize(340, self.height())
+        return QSize(round(340 * self._larger), self.height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """All rows: there are a few dozen at most."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(self.rect(), color(self.theme.panel))
-        _Pen(painter, self.theme, float(self.width()), []).all(self.rows)
+        painter.scale(self._larger, self._larger)
+        _Pen(painter, self.theme, self.width() / self._larger, []).all(self.rows)
         self._paint_lit(painter)
         links = self._links()
         if self.hasFocus() and 0 <= self._focus < len(links):
@@ -138,7 +140,7 @@ class Sheet(QWidget):
         return super().event(event)
 
     def _spot(self, at: QPointF) -> Spot | None:
-        return next((spot for spot in self.spots if spot.box.contains(at)), None)
+        return next((spot for spot in self.spots if spot.box.contains(at / self._larger)), None)
 
     def _links(self) -> list[Spot]:
         return [spot for spot in self.spots if spot.go is not None]

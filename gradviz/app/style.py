@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication
 
 from gradviz.app.fonts import MONO, SANS, load_fonts
 from gradviz.app.icons import picture
+from gradviz.player.view import ViewState
 from gradviz.scene.theme import Theme, load_theme, mix
 
 TEXT_PX = 13
@@ -43,6 +44,11 @@ def dress(app: QApplication, name: str, *, larger: float = 0.0) -> None:
     app.setFont(font)
     app.setPalette(palette(theme))
     app.setStyleSheet(sheet(theme.name, size))
+
+
+def larger(view: ViewState) -> float:
+    """How much larger than at a desk panels paint their letters."""
+    return PRESENTER_PX / TEXT_PX * view.show.scale if view.presenter else 1.0
 
 
 def palette(theme: Theme) -> QPalette:

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gradviz.app.fonts import load_fonts
 from gradviz.app.paint import color, font, pen
+from gradviz.app.style import larger
 from gradviz.app.track_paint import LEFT, ROWS, TOP, Picture, paint_chip, paint_names, paint_tracks
 from gradviz.app.tracks import Tracks
 from gradviz.explain import Words, narrate, step_label
@@ -35,9 +36,11 @@ RIGHT = 24
 GROW_SECONDS = 0.012
 REDRAW_SECONDS = 0.25
 """While more is to be read, the tracks are drawn anew this often."""
+LOWEST = 168
+"""Units of height that the tracks need."""
 FUTURE = 0.36
 """Opacity of what has not happened yet."""
-_REPAINT = ("step", "selection", "search", "language", "theme", "presenter", "quiz", "engine")
+_REPAINT = ("step", "selection", "search", "language", "theme", "presenter", "show", "quiz", "engine")
 
 
 class Timeline(QWidget):
@@ -66,7 +69,7 @@ class Timeline(QWidget):
         self._reader.timeout.connect(self._read)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
-        self.setMinimumHeight(168)
+        self.setMinimumHeight(LOWEST)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._name()
         self.destroyed.connect(session.listen(self._changed))
@@ -74,7 +77,7 @@ class Timeline(QWidget):
 
     def sizeHint(self) -> QSize:
         """Room for the four tracks."""
-        return QSize(900, 212)
+        return QSize(900, round(212 * self.larger))
 
     @property
     def hits(self) -> frozenset[int]:
@@ -93,6 +96,7 @@ class Timeline(QWidget):
             self._reveal(new.step)
         if any(getattr(old, name) != getattr(new, name) for name in _REPAINT):
             self._name()
+            self.setMinimumHeight(round(LOWEST * self.larger))
             self.update()
 
     def _read(self) -> None:
@@ -112,14 +116,29 @@ class Timeline(QWidget):
         self.setAccessibleName(words("ui.timeline.name"))
         self.setAccessibleDescription(words("ui.timeline.step", step=f"{view.step:,}", steps=f"{view.steps:,}"))
 
-    # ---- places
+    # ---- places: in units of the drawing, which are pixels but before an audience
+
+    @property
+    def larger(self) -> float:
+        """Pixels of a unit."""
+        return larger(self.session.view)
+
+    @property
+    def wide(self) -> int:
+        """Width of the panel."""
+        return round(self.width() / self.larger)
+
+    @property
+    def high(self) -> int:
+        """Height of the panel."""
+        return round(self.height() / self.larger)
 
     def scale(self) -> float:
-        """Pixels that one step takes."""
+        """Units that one step takes."""
         return self._fitting() if self._scale is None else self._scale
 
     def _fitting(self) -> float:
-        return min(WIDEST, max(1.0, self.width() - LEFT - RIGHT) / max(1, self.session.view.steps + 0.5))
+        return min(WIDEST, max(1.0, self.wide - LEFT - RIGHT) / max(1, self.session.view.steps + 0.5))
 
     def x_of(self, step: float) -> float:
         """Where the middle of a step is."""
@@ -147,7 +166,7 @@ class Timeline(QWidget):
         self._look(0.0)
 
     def _look(self, first: float) -> None:
-        room = max(1.0, self.width() - LEFT - RIGHT) / self.scale()
+        room = max(1.0, self.wide - LEFT - RIGHT) / self.scale()
         self._first = max(0.0, min(first, self.session.view.steps + 0.5 - room)) if self._scale else 0.0
         self.update()
         self.moved.emit()
@@ -155,7 +174,7 @@ class Timeline(QWidget):
     def _reveal(self, step: int) -> None:
         if self._scale is None:
             return
-        room = max(1.0, self.width() - LEFT - RIGHT) / self._scale
+        room = max(1.0, self.wide - LEFT - RIGHT) / self._scale
         if not self._first <= step <= self._first + room:
             self._look(step - room / 3)
 
@@ -167,6 +186,7 @@ class Timeline(QWidget):
         theme = load_theme(view.theme)
         painter = QPainter(self)
         painter.fillRect(self.rect(), color(theme.panel))
+        painter.scale(self.larger, self.larger)
         self._captions(painter)
         if not self.tracks.steps:
             self._empty(painter)
@@ -174,9 +194,9 @@ class Timeline(QWidget):
         picture = self._picture()
         x = self.x_of(view.step)
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
-        painter.setClipRect(QRectF(LEFT - 14, 0, max(0.0, x - LEFT + 14), self.height()))
+        painter.setClipRect(QRectF(LEFT - 14, 0, max(0.0, x - LEFT + 14), self.high))
         painter.drawPixmap(0, 0, picture)
-        painter.setClipRect(QRectF(max(x, LEFT - 14), 0, self.width(), self.height()))
+        painter.setClipRect(QRectF(max(x, LEFT - 14), 0, self.wide, self.high))
         if not view.hides:
             painter.setOpacity(FUTURE)
             painter.drawPixmap(0, 0, picture)
@@ -195,8 +215,8 @@ class Timeline(QWidget):
             made = Picture(
                 self.tracks,
                 load_theme(view.theme),
-                self.width(),
-                self.height(),
+                self.wide,
+                self.high,
                 self.scale(),
                 self._first,
                 lambda step: step_label(self.session.trace, step),
@@ -209,7 +229,7 @@ class Timeline(QWidget):
         view = self.session.view
         return (
             (view.revision, self.tracks.steps, view.theme, view.language),
-            (self.size(), self.devicePixelRatioF(), self.scale(), self._first),
+            (self.size(), self.devicePixelRatioF() * self.larger, self.scale(), self._first),
         )
 
     def _picture(self) -> QPixmap:
@@ -217,7 +237,7 @@ class Timeline(QWidget):
         ratio, key = self.devicePixelRatioF(), self._key()
         if self._pictures is None or self._pictures[0] != key:
             pixmap = QPixmap(self.size() * ratio)
-            pixmap.setDevicePixelRatio(ratio)
+            pixmap.setDevicePixelRatio(ratio * self.larger)
             pixmap.fill(Qt.GlobalColor.transparent)
             painter = QPainter(pixmap)
             paint_tracks(painter, self._geometry())
@@ -240,18 +260,18 @@ class Timeline(QWidget):
         painter.setPen(color(theme.text))
         right = self._geometry().counts_right(self.x_of(view.step))
         side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
-        painter.drawText(QRectF(18, 8, self.width() - 36, 18), side | Qt.AlignmentFlag.AlignVCenter, said)
+        painter.drawText(QRectF(18, 8, self.wide - 36, 18), side | Qt.AlignmentFlag.AlignVCenter, said)
         if self.hasFocus():
             painter.setPen(pen(theme.forward, 1.0, 1.5, ()))
             painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRect(QRectF(0.75, 0.75, self.width() - 1.5, self.height() - 1.5))
+            painter.drawRect(QRectF(0.75, 0.75, self.wide - 1.5, self.high - 1.5))
 
     def _y(self, top: float) -> float:
         return self._geometry().y(top)
 
     def _empty(self, painter: QPainter) -> None:
         painter.setPen(color(load_theme(self.session.view.theme).text_faint))
-        box = QRectF(LEFT, TOP, self.width() - LEFT - RIGHT, self.height() - TOP - 12)
+        box = QRectF(LEFT, TOP, self.wide - LEFT - RIGHT, self.high - TOP - 12)
         flags = int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap)
         painter.drawText(box, flags, Words(self.session.view.language)("ui.timeline.empty"))
 
@@ -260,7 +280,7 @@ class Timeline(QWidget):
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(color(theme.selection))
         for place in {round(self.x_of(step)) for step in self.hits}:
-            if LEFT - 14 <= place <= self.width():
+            if LEFT - 14 <= place <= self.wide:
                 painter.drawEllipse(QPointF(place, self._y(TOP) - 4), 2.0, 2.0)
 
     def _playhead(self, painter: QPainter, x: float) -> None:
@@ -268,7 +288,7 @@ class Timeline(QWidget):
         fault = self.session.trace.kind(self.session.view.step) == "fault"
         ink = theme.error if fault else theme.text
         painter.setPen(pen(ink, 1.0, 2.0, ()))
-        painter.drawLine(QPointF(x, 12), QPointF(x, self.height() - 14))
+        painter.drawLine(QPointF(x, 12), QPointF(x, self.high - 14))
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(color(ink))
         head = [QPointF(x - 7, 4), QPointF(x + 7, 4), QPointF(x + 7, 11), QPointF(x, 18), QPointF(x - 7, 11)]
@@ -279,7 +299,7 @@ class Timeline(QWidget):
         geometry, view = self._geometry(), self.session.view
         if view.step:
             paint_chip(painter, geometry, view.step, current=True)
-        room = self.width() - x
+        room = self.wide - x
         align = Qt.AlignmentFlag.AlignLeft if room > 190 else Qt.AlignmentFlag.AlignRight
         left = x + 6 if room > 190 else x - 190
         painter.setFont(font("mono", 10, 400))
@@ -327,24 +347,28 @@ class Timeline(QWidget):
 
     # ---- hands
 
+    def _at(self, event: QMouseEvent | QWheelEvent) -> float:
+        """Where an event happened, in units of the drawing."""
+        return event.position().x() / self.larger
+
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Take the playhead, or with the middle button the tracks."""
         if event.button() == Qt.MouseButton.LeftButton:
             self._dragging = True
-            self._scrub(event.position().x())
+            self._scrub(self._at(event))
         elif event.button() == Qt.MouseButton.MiddleButton:
             self._pan = event.position().toPoint()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Scrub or pan; else say that a step can be clicked."""
         if self._dragging:
-            self._scrub(event.position().x())
+            self._scrub(self._at(event))
         elif self._pan is not None:
             here = event.position().toPoint()
-            self._look(self._first - (here.x() - self._pan.x()) / self.scale())
+            self._look(self._first - (here.x() - self._pan.x()) / self.larger / self.scale())
             self._pan = here
         else:
-            near = abs(event.position().x() - self.x_of(self.session.view.step)) < 7
+            near = abs(self._at(event) - self.x_of(self.session.view.step)) < 7
             self.setCursor(Qt.CursorShape.SizeHorCursor if near else Qt.CursorShape.ArrowCursor)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
@@ -356,8 +380,8 @@ class Timeline(QWidget):
         self.show_all()
 
     def _scrub(self, x: float) -> None:
-        if self._scale is not None and not LEFT <= x <= self.width() - RIGHT:
-            self._look(self._first + (x - (LEFT if x < LEFT else self.width() - RIGHT)) / self.scale() / 4)
+        if self._scale is not None and not LEFT <= x <= self.wide - RIGHT:
+            self._look(self._first + (x - (LEFT if x < LEFT else self.wide - RIGHT)) / self.scale() / 4)
         self._go(self.step_at(x))
 
     def _go(self, step: int) -> None:
@@ -370,7 +394,7 @@ class Timeline(QWidget):
         if event.modifiers() & Qt.KeyboardModifier.ShiftModifier or abs(sideways) > abs(turn):
             self._look(self._first - (sideways or turn) / 2 / self.scale())
         elif turn:
-            self.zoom(1.0015**turn, event.position().x())
+            self.zoom(1.0015**turn, self._at(event))
         event.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -390,7 +414,8 @@ class Timeline(QWidget):
     def event(self, event: QEvent) -> bool:
         """Tooltips tell the step under the cursor."""
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            QToolTip.showText(event.globalPos(), self.tip(event.pos().x(), event.pos().y()), self)
+            at = QPointF(event.pos()) / self.larger
+            QToolTip.showText(event.globalPos(), self.tip(at.x(), at.y()), self)
             return True
         return super().event(event)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from gradviz.app.eye import sight
+from gradviz.app.style import PRESENTER_PX, TEXT_PX
 from gradviz.app.window import Window
 
 
@@ -127,3 +129,51 @@ def test_projector_colours(hall: Window) -> None:
     assert hall.session.view.theme == "projector"
     hall.trigger("present.projector")
     assert hall.session.view.theme == "light"
+
+
+def test_letters_of_the_timeline_and_the_inspector_grow_too(hall: Window, qtbot: QtBot) -> None:
+    """What is painted is larger by as much as what Qt writes, and clicks lead where one sees them lead."""
+    desk, larger_type = hall.desk, PRESENTER_PX / TEXT_PX
+    sides, halves = desk.sides.sizes(), desk.halves.sizes()
+    hall.trigger("present.timeline")
+    hall.trigger("present.right")
+    qtbot.wait(20)
+    timeline, sheet = desk.timeline, desk.inspector.sheet
+    assert timeline.larger == pytest.approx(larger_type) and timeline.wide < timeline.width() / 1.25
+    assert timeline.high >= 168, "all tracks have the room that they need"
+    QTest.mouseClick(timeline, Qt.MouseButton.LeftButton, pos=QPoint(round(timeline.x_of(11) * timeline.larger), 90))
+    assert hall.session.view.step == 11
+    hall.session.update(step=9)
+    spot = next(spot for spot in sheet.spots if isinstance(spot.go, str) and not spot.go.startswith("do:"))
+    at = QPointF(spot.box.center()) * larger_type
+    QTest.mouseClick(sheet, Qt.MouseButton.LeftButton, pos=at.toPoint())
+    assert hall.session.view.selection == spot.go
+    before = desk.halves.sizes()
+    hall.trigger("present.larger")
+    assert timeline.larger > 1.2 * larger_type and desk.halves.sizes()[1] > before[1]
+    hall.session.update(presenter=False)
+    assert timeline.larger == 1.0 and desk.right.isVisible() and (sides, halves) != (before, before)
+    assert timeline.height() < 250 and abs(desk.right.width() - 330) < 60
+
+
+def test_cards_are_legible_from_the_back_row(hall: Window, qtbot: QtBot) -> None:
+    """Where the whole graph would be too small, the part that is told of is shown."""
+    canvas = hall.desk.canvas
+    hall.session.update(presenter=False)
+    qtbot.wait(30)
+    small = canvas.eye.scale
+    hall.session.update(presenter=True)
+    for step in (2, 9, 13):
+        hall.session.update(step=step)
+        qtbot.wait(30)
+        assert canvas.eye.scale >= sight(PRESENTER_PX / TEXT_PX).whole > small
+        scene = canvas.scene()
+        assert scene is not None and scene.moment.now is not None
+        x, y, w, h = scene.far.boxes[scene.moment.now].tolist()
+        left, top = canvas.eye.to_screen(x, y)
+        rx, ry, rw, rh = canvas.room()
+        assert rx - 1 <= left and left + w * canvas.eye.scale <= rx + rw + 1, step
+        assert ry - 1 <= top and top + min(h * canvas.eye.scale, rh) <= ry + rh + 1, step
+    hall.session.update(presenter=False)
+    qtbot.wait(30)
+    assert canvas.eye.scale == pytest.approx(small)
