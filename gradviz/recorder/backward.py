@@ -255,6 +255,7 @@ class Passes:
                 core.journal.trailing(BackwardEnded(run.id, error is not None))
                 if error is None and _has_ranks():
                     self._reduced(run)
+                core.journal.rest()
         except Exception as problem:
             core.fail("the end of a pass", problem)
         if run.task is not None:

@@ -28,6 +28,10 @@ from gradviz.trace.events import (
 
 _MANY = 256
 """Events that wait, at most, to be packed together."""
+REST_SECONDS = 0.01
+"""After a pass, what is pending is handed over unless that was done so recently."""
+LEAVING_SECONDS = 0.2
+"""How long a process that ends itself waits for another thread to finish writing."""
 _ENDS = frozenset((Header, File, Cell, Ended, Output, Fault, Warn, BackwardEnded))
 """What is still told once recording has stopped: how things end."""
 
@@ -67,6 +71,7 @@ class Journal:
         self._snapshots = snapshots
         self._pending: list[Event] = []
         self._since = 0.0
+        self._flushed = 0.0
         self._max_events = max_events
         self._max_bytes = max_bytes
         self._waiting: list[Event] = []
@@ -156,6 +161,22 @@ class Journal:
                     self._append(self.printed.take())
                 self._drain()
                 self._writer.flush()
+                self._flushed = time.monotonic()
+
+    def rest(self) -> None:
+        """Hand over what is pending, at a moment at which that costs little: the program may be gone any time."""
+        if time.monotonic() - self._flushed >= REST_SECONDS:
+            self.flush()
+
+    def leave(self) -> None:
+        """Hand over what is pending, as the process ends in the midst of things: whoever has the lock may never give it
+        back."""
+        if self.lock.acquire(timeout=LEAVING_SECONDS):
+            try:
+                self.settle(caught=True)
+                self.flush()
+            finally:
+                self.lock.release()
 
     def close(self) -> None:
         """Hand over what is pending and take nothing more."""

@@ -34,6 +34,8 @@ from gradviz.recorder.probing import Probe, Probing
 from gradviz.recorder.ranks import ranked
 from gradviz.recorder.recorder import MAX_BYTES, MAX_EVENTS, Recorder
 
+_end = os._exit
+"""Without the recorder's last flush, which is what may have failed."""
 _TICK = 0.05
 _FAULT_PATIENCE = 0.25
 _GONE = 74
@@ -239,7 +241,7 @@ class Process:
             while view:
                 view = view[os.write(self._fd, view) :]
         except BrokenPipeError:
-            os._exit(_GONE)
+            _end(_GONE)
         except OSError as error:  # no room is left: the program goes on, and its end says why there is no more
             self._recorder.core.fail("writing the recording", error)
             self._recorder.core.journal.closed = True
@@ -268,7 +270,7 @@ class Process:
             except MemoryError as error:
                 self._recorder.core.fail("writing the recording", error)
             if any(state & select.POLLERR for _, state in watch.poll(0)):
-                os._exit(_GONE)
+                _end(_GONE)
 
     def _asking(self, real: Callable[..., str]) -> Callable[..., str]:
         def ask(prompt: object = "", /) -> str:

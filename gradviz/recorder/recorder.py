@@ -13,7 +13,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -103,6 +103,8 @@ class Recorder:
         self._hideable[:] = self._patches[plain:]
         self._compiled.watch()
         self._patch(warnings, "showwarning", self.core.warns.showing(warnings.showwarning))
+        for name in ("_exit", "abort"):
+            self._patch(os, name, self._leaving(getattr(os, name)))
         _watch_forks()
         _running.append(self)
         push_mode(self._mode)
@@ -127,6 +129,18 @@ class Recorder:
     def _patch(self, owner: Any, name: str, new: Any) -> None:
         self._patches.append((owner, name, owner.__dict__[name], new))
         setattr(owner, name, new)
+
+    def _leaving(self, end: Callable[..., NoReturn]) -> Callable[..., NoReturn]:
+        """For what ends the process on the spot: what is pending is handed over before."""
+
+        @functools.wraps(end)
+        def leave(*args: Any, **kwargs: Any) -> NoReturn:
+            if self.core.active:  # no more in a forked child
+                with contextlib.suppress(Exception):
+                    self.core.journal.leave()
+            end(*args, **kwargs)
+
+        return leave
 
     def _freeze(self) -> None:
         """Keep the collector from scanning PyTorch's whole heap again and again while the recording allocates."""
@@ -158,6 +172,7 @@ class Recorder:
         """A cell begins."""
         self._cells[cell] = time.perf_counter()
         self.core.journal.write(Cell(cell, file, origin))
+        self.core.journal.flush()
 
     @guarded
     def end(self, cell: int, status: str, exit_code: int | None = None, *, final: bool = False) -> None:

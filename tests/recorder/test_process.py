@@ -206,6 +206,32 @@ def test_killed_at_any_moment_leaves_a_valid_shorter_file(tmp_path: Path) -> Non
     assert trace.at(trace.steps // 2).statuses is not None
 
 
+@pytest.mark.parametrize(
+    ("end", "status"), [("os._exit(3)", 3), ("os.abort()", -signal.SIGABRT), ("ctypes.string_at(0)", -signal.SIGSEGV)]
+)
+def test_a_program_that_ends_itself_loses_nothing_before(tmp_path: Path, end: str, status: int) -> None:
+    program = write(
+        tmp_path,
+        f"""
+        import ctypes, os, time, torch
+        w = torch.ones(3, requires_grad=True)
+        if os.fork() == 0:
+            w * 4
+            os._exit(0)
+        for k in range(3):
+            time.sleep(0.02)
+            (w * 2).sum().backward()
+        print("last words")
+        {end}
+        """,
+    )
+    done, trace = to_file(program)
+    assert done.returncode == status and trace.damage == "The recording stops before its program ended."
+    assert len(trace.passes) == 3 and len(trace.ops) == 6 + 1, "nothing of the child"
+    if status != -signal.SIGSEGV:
+        assert [out.text for out in trace.outputs] == ["last words\n"]
+
+
 @pytest.mark.parametrize("text", ["while True: pass", "import time; time.sleep(600)"])
 def test_ends_by_itself_when_its_reader_is_gone(tmp_path: Path, text: str) -> None:
     program = write(tmp_path, f"import torch\nprint('up', flush=True)\n{text}\n")
