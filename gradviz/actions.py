@@ -56,6 +56,9 @@ class Port(Protocol):
     def handout(self, path: str) -> None:
         """Write the recording as a PDF to print."""
 
+    def height(self) -> int:
+        """Pixels that the window is high."""
+
     def surface(self, what: str) -> None:
         """Bring something up: "find", "palette", "keys", "why", "fit", "fold_all", "unfold_all", "console",
         "setup", "lessons", "difference" or "jacobian"."""
@@ -471,9 +474,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("view.fit", _surface("fit"), "view", ("Ctrl+0",), ("F",), icon="fit"),
     Action("view.fold_all", _surface("fold_all"), "view", icon="fold", when=_recorded),
     Action("view.unfold_all", _surface("unfold_all"), "view", icon="unfold", when=_recorded),
-    Action(
-        "view.presenter", _switch("presenter"), "view", ("Ctrl+Alt+P",), icon="present", checked=_is_on("presenter")
-    ),
+    Action("view.presenter", teaching.present, "view", ("Ctrl+Alt+P",), icon="present", checked=_is_on("presenter")),
     Action("view.motion", _switch("reduced_motion"), "view", checked=_is_on("reduced_motion")),
     Action("view.theme", _cycle("theme", ("light", "dark"), THEMES), "view", icon="theme"),
     Action("view.language", _cycle("language", LANGUAGES, LANGUAGES), "view", icon="language"),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 from gradviz.explain.questions import kinds_at
 from gradviz.player.engine import pass_for
 from gradviz.player.program import Program, edited
-from gradviz.player.show import scaled, toggled
+from gradviz.player.show import fitting, scaled, toggled
 from gradviz.session import Session
 
 
@@ -17,6 +18,9 @@ class TeachPort(Protocol):
 
     def surface(self, what: str) -> None:
         """Bring something up, by its name."""
+
+    def height(self) -> int:
+        """Pixels that the window is high."""
 
     def ask_path(self, kind: str, suggestion: str, *, saving: bool) -> str | None:
         """Ask for a file; None: the person thought better of it."""
@@ -102,6 +106,14 @@ def break_it(session: Session, port: TeachPort, argument: str) -> None:
     elif (broken := session.break_it(argument)) is not None:
         port.rerun(edited(broken.program, broken.experiment.text), broken.actions)
         session.update(experiment=broken)
+
+
+def present(session: Session, port: TeachPort, argument: str) -> None:
+    """Stand before an audience, or at the desk again. In a high window letters begin larger: on the wall it is as large
+    as a low one."""
+    view = session.view
+    show = view.show if view.presenter or view.show.scale != 1.0 else replace(view.show, scale=fitting(port.height()))
+    session.update(presenter=not view.presenter, show=show)
 
 
 def show(field: str) -> Run:

@@ -93,6 +93,9 @@ class Noted:
     def export(self, path: str) -> None:
         self.calls.append(("export", path))
 
+    def height(self) -> int:
+        return 800
+
     def surface(self, what: str) -> None:
         self.calls.append(("surface", what))
 

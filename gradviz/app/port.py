@@ -233,6 +233,10 @@ class WindowPort:
 
     # ---- the rest
 
+    def height(self) -> int:
+        """Pixels that the window is high."""
+        return self._desk.window.height()
+
     def surface(self, what: str) -> None:
         """Bring something up."""
         self._desk.surface(what)

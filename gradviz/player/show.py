@@ -9,6 +9,9 @@ PANELS: tuple[str, ...] = ("toolbar", "left", "right", "timeline")
 """What can be shown beside the canvas and the narration, which are always there."""
 SCALES: tuple[float, ...] = (1.0, 1.25, 1.5, 2.0)
 
+LOW, MOST = 800, 1.5
+"""Height of a window for which the smallest scale is right; the largest that is chosen unasked."""
+
 
 @dataclass(frozen=True, slots=True)
 class Show:
@@ -37,6 +40,11 @@ def panels_of(names: Iterable[str]) -> frozenset[str]:
 def toggled(show: Show, panel: str) -> Show:
     """With a panel shown that was hidden, or hidden that was shown."""
     return replace(show, panels=show.panels ^ panels_of((panel,)))
+
+
+def fitting(height: int) -> float:
+    """The scale with which letters take the same share of a window so many pixels high as of one of `LOW`."""
+    return min((scale for scale in SCALES if scale <= MOST), key=lambda scale: abs(scale - height / LOW))
 
 
 def scaled(show: Show, change: int) -> Show:

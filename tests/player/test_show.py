@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradviz.player.show import PANELS, SCALES, Show, panels_of, scaled, toggled
+from gradviz.player.show import LOW, MOST, PANELS, SCALES, Show, fitting, panels_of, scaled, toggled
 
 
 def test_panels_come_and_go() -> None:
@@ -22,3 +22,9 @@ def test_letters_have_sizes_with_ends() -> None:
     for _ in range(10):
         show = scaled(show, -1)
     assert show.scale == SCALES[0]
+
+
+def test_letters_take_the_same_share_of_every_wall() -> None:
+    assert fitting(LOW) == fitting(600) == SCALES[0]
+    assert fitting(1080) == 1.25 and fitting(1200) == 1.5
+    assert fitting(4000) == MOST < SCALES[-1], "the largest is for those who ask for it"
