@@ -10,7 +10,7 @@ from gradviz.explain.faults import fault_card
 from gradviz.explain.labels import node_label, tensor_label
 from gradviz.explain.why_grad import Story, none, number, twice
 from gradviz.explain.why_node import here, memory, state, when
-from gradviz.explain.why_tensor import changed, nan, not_requires, requires
+from gradviz.explain.why_tensor import changed, nan, not_requires, requires, told_of
 from gradviz.explain.words import Words
 from gradviz.trace import Trace
 
@@ -100,7 +100,7 @@ def _ask(story: Story, kind: str, ident: int, question: str) -> str:
     if kind == "op":
         return _ask_op(story, ident, question)
     (_GRAD | _TENSOR)[question](story, ident)
-    return tensor_label(trace, ident)
+    return told_of(story, ident)[0] if question == "nan" else tensor_label(trace, ident)
 
 
 def _ask_op(story: Story, ident: int, question: str) -> str:

@@ -73,6 +73,8 @@ def _fields(trace: Trace, fault: Fault, language: str) -> dict[str, object]:
     for key, value in fault.facts.items():
         if key.endswith("_at"):
             fields[key] = place(trace, _span(value), language)
+        elif key in ("got", "expected") and (sizes := re.fullmatch(r"\[([\d, ]*)\]", str(value))):
+            fields[key] = shape_text(tuple(int(n) for n in sizes[1].split(",") if n.strip()))
         elif isinstance(value, list):
             is_names = key == "saved"
             fields[key] = joined([str(v) for v in value], language) if is_names else shape_text(

@@ -199,6 +199,8 @@ def number(story: Story, tensor: int) -> None:
     if last is not None and last.pass_id is not None:
         _senders(story, tensor, last.pass_id)
         _hooks(story, tensor, last.pass_id)
+        _zeroed(story, tensor, last.pass_id)
+        _edited(story, tensor, last.pass_id)
     if any(_is_long(row.added) or _is_long(row.after) for row in rows):
         story.say("number.norms")
     told = story.trace.tensor(tensor, story.step)
@@ -252,6 +254,35 @@ def _hooks(story: Story, tensor: int, pass_id: int) -> None:
                 if old != new:
                     story.say("number.hook", step, node=node_label(trace, run.node), step=step,
                               before=value_text(old), after=value_text(new))  # fmt: skip
+
+
+def _zeroed(story: Story, tensor: int, pass_id: int) -> None:
+    """The node that first turned a gradient into nothing but zeros, where the leaf received nothing else."""
+    trace = story.trace
+    runs = _runs_of(trace, pass_id, way_to(trace, trace.passes[pass_id], tensor)[0])
+    if not runs or any(_some(d) for _, run in runs if trace.nodes[run.node].leaf == tensor for d in run.gin):
+        return
+    for step, run in runs:
+        out = [d for d in run.gout if d is not None]
+        if out and any(_some(d) for d in run.gin) and not any(_some(d) for d in out):
+            gin, gout = (story.join([value_text(d) for d in side if d is not None]) for side in (run.gin, out))
+            story.say("number.zeroed", step, node=node_label(trace, run.node), step=step, gin=gin, gout=gout)
+            return
+
+
+def _some(data: Data | None) -> bool:
+    """Not all zeros, or not known to be."""
+    return data is not None and (data.norm is None or data.norm != 0 or data.nan + data.inf > 0)
+
+
+def _edited(story: Story, tensor: int, pass_id: int) -> None:
+    """Nodes on the way that computed with a saved tensor which was changed behind its version counter."""
+    trace = story.trace
+    way = way_to(trace, trace.passes[pass_id], tensor)[0]
+    for warning, at in zip(trace.warnings, trace.warning_step.view.tolist(), strict=True):
+        if warning.code == "data_edit" and warning.node in way and at <= story.step and warning.tensor is not None:
+            story.say("number.edited", at, node=node_label(trace, warning.node), name=story.name(warning.tensor),
+                      text=sentence(warning.text))  # fmt: skip
 
 
 def _since_reset(rows: list[LedgerRow]) -> list[LedgerRow]:

@@ -135,8 +135,8 @@ def nan(story: Story, tensor: int, node: int | None = None) -> None:
     """The first operation or node whose result was not finite, with what it was given."""
     trace, frame = story.trace, story.trace.at(story.step)
     if node is None:
-        name = tensor_label(trace, tensor)
-        found = [d for d in (frame.value_data(tensor), frame.grad_data(tensor)) if d is not None and d.nan + d.inf]
+        name, data = told_of(story, tensor)
+        found = [data] if data is not None and data.nan + data.inf else []
     else:
         name, run = node_label(trace, node), frame.run(node)
         found = [d for d in (run.gin + run.gout if run else ()) if d is not None and d.nan + d.inf]
@@ -148,16 +148,26 @@ def nan(story: Story, tensor: int, node: int | None = None) -> None:
     _first(story, backward=backward)
 
 
+def told_of(story: Story, tensor: int) -> tuple[str, Data | None]:
+    """What a question about a tensor's NaN is about: its value, or its `.grad` where only that is not finite."""
+    frame, name = story.trace.at(story.step), tensor_label(story.trace, tensor)
+    value, grad = frame.value_data(tensor), frame.grad_data(tensor)
+    return (f"{name}.grad", grad) if _bad((grad,)) and not _bad((value,)) else (name, value)
+
+
 def _first(story: Story, *, backward: bool) -> None:
     """The first operation that made something not finite; where a gradient is asked about, the first node that did,
-    and the first that made NaN of it. The recorder has warned of each of them."""
+    and the first that made NaN of it. The recorder has warned of each of them. Operations that the pass does not go
+    through have nothing to do with it."""
     trace, told, infinite = story.trace, False, False
+    passes = [w.within for w in trace.warnings if w.code in ("nan", "inf") and w.within is not None]
+    planned = set(trace.passes[passes[0]].planned) if backward and passes else None
     for warning, at in zip(trace.warnings, trace.warning_step.view.tolist(), strict=True):
         if at > story.step:
             return
         if warning.code not in ("nan", "inf"):
             continue
-        if warning.op is not None and not told:
+        if warning.op is not None and not told and (planned is None or planned & set(trace.ops[warning.op].nodes)):
             told = _told_of_op(story, int(trace.op_step.view[warning.op]))
             if told and not backward:
                 return

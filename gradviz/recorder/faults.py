@@ -111,9 +111,11 @@ class Faults:
         self._count += 1
 
     @guarded
-    def top(self, error: BaseException, span: Span | None, text: str) -> None:
-        """The exception has left the program unhandled."""
+    def top(self, error: BaseException, span: Span | None = None, text: str = "") -> None:
+        """The exception has left the program unhandled. Where it came from is read off its traceback if not given."""
         journal = self.core.journal
+        if span is None and (site := self.core.sources.raised(error)) is not None:
+            span, text = site.span, site.text
         if self.known(error):
             journal.settle(caught=False)
         else:

@@ -179,14 +179,6 @@ class Process:
     def _unhandled(self, error: BaseException) -> None:
         sources = self._recorder.core.sources
         span, text = None, ""
-        trace = error.__traceback__
-        while trace is not None:
-            name = trace.tb_frame.f_code.co_filename
-            if name == self._shown or name.startswith("<cell"):
-                line = trace.tb_lineno
-                span = (sources.file(name), line, -1, line, -1)
-                text = linecache.getline(name, line).strip()
-            trace = trace.tb_next
         if isinstance(error, SyntaxError) and error.lineno and error.filename:
             name = error.filename
             if name == self._shown or name.startswith("<cell"):

@@ -104,7 +104,7 @@ class Recording:
             return
         recorder.stop()
         if isinstance(error, Exception):
-            recorder.core.faults.top(error, None, "")
+            recorder.core.faults.top(error)
         recorder.bind(self._globals, unseen=False)
         self._globals = {}
         recorder.end(0, "ok" if error is None else "error" if isinstance(error, Exception) else "exit", final=True)

@@ -105,11 +105,23 @@ class Sources:
 
     def site(self, frame: FrameType) -> Site:
         """The site at which a frame stands now."""
-        key = id(frame.f_code), frame.f_lasti
+        return self._sites.get((id(frame.f_code), frame.f_lasti)) or self._at(frame.f_code, frame.f_lasti)
+
+    def raised(self, error: BaseException) -> Site | None:
+        """The site in the user's own code that an exception came from or went through last."""
+        trace, found = error.__traceback__, None
+        while trace is not None:
+            if self._owner(trace.tb_frame.f_code) == 0:
+                found = trace
+            trace = trace.tb_next
+        return None if found is None else self._at(found.tb_frame.f_code, found.tb_lasti)
+
+    def _at(self, code: CodeType, last: int) -> Site:
+        key = id(code), last
         site = self._sites.get(key)
         if site is None:
-            self._owner(frame.f_code)
-            site = self._sites[key] = self._resolve(frame.f_code, frame.f_lasti)
+            self._owner(code)
+            site = self._sites[key] = self._resolve(code, last)
         return site
 
     def _owner(self, code: CodeType) -> int:

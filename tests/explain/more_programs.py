@@ -146,3 +146,66 @@ def _rebound() -> None:
     (w * 2).sum().backward()
     w = w - 0.1 * w.grad  # type: ignore[operator]
     print(w)
+
+
+class Raises(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        raise ValueError("no gradient today")
+
+
+@more("carried state")
+def _carried_state() -> None:
+    w, h = torch.ones(3, requires_grad=True), torch.zeros(3)
+    for _ in range(3):
+        h = torch.tanh(h + w)
+        h.sum().backward()
+
+
+@more("numpy")
+def _numpy() -> None:
+    x = torch.ones(2, requires_grad=True)
+    x.numpy()
+
+
+@more("shapes")
+def _shapes() -> None:
+    x, y = torch.ones(2, 3, requires_grad=True), torch.ones(4, 3)
+    (x @ y).sum().backward()
+
+
+@more("raised in backward")
+def _raised() -> None:
+    Raises.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+
+@more("grad assigned")
+def _assigned() -> None:
+    x = torch.ones(3, requires_grad=True)
+    x.grad = torch.ones(2)
+
+
+@more("rounded")
+def _rounded() -> None:
+    x = torch.ones(3, requires_grad=True)
+    (x * 2).round().sum().backward()
+
+
+@more("edited behind")
+def _edited() -> None:
+    w = torch.ones(2, requires_grad=True)
+    y = w * w
+    w.data.mul_(3)
+    y.sum().backward()
+
+
+@more("dead branch")
+def _dead_branch() -> None:
+    x = torch.ones(3, requires_grad=True)
+    y = x / 0
+    y = torch.log(x - 1) * 0
+    y.sum().backward()

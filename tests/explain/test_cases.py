@@ -51,7 +51,7 @@ SAYS: list[tuple[str, str, tuple[str, ...]]] = [
     ("A20", "w none", ("w is not a leaf", r"the unnamed torch\.randn\(3, requires_grad=True\)")),
     ("A22", FAULT, ("needs a gradient argument", r"y has the shape \(3,\)")),
     ("A23", STORY, (r"starts at y with v = \[1, 10, 100\]",)),
-    ("A24", FAULT, (r"shape \[2\], and \[3\] is needed",)),
+    ("A24", FAULT, (r"shape \(2,\), and \(3,\) is needed",)),
     ("A25", FAULT, ("n has the type int64", "Only floating and complex")),
     ("A26", FAULT, ("loss has no grad_fn", "It goes back to w, and none of these requires grad")),
     ("A26 flag", "loss requires", ("flag was set at step", "nothing that it was computed from is reached")),
@@ -104,6 +104,18 @@ SAYS: list[tuple[str, str, tuple[str, ...]]] = [
     ("A76", "running when", ("all the gradients that it waits for have arrived", "born last")),
 ]
 
+ALSO: list[tuple[str, str, tuple[str, ...]]] = [
+    ("carried state", FAULT, (r"h carries an older graph .*torch\.tanh\(h \+ w\) made it on line \d+", "Detach it")),
+    ("numpy", FAULT, (r"x\.numpy\(\) ran on line \d+", "An array has no graph")),
+    ("shapes", FAULT, (r"x @ y ran on line \d+ .* on x \(2, 3\) and y \(4, 3\)", "cannot be multiplied")),
+    ("raised in backward", FAULT, (r"RaisesBackward raised on line \d+ .*no gradient today", "program itself defines")),
+    ("grad assigned", FAULT, (r"shape \(2,\), and the tensor has \(3,\)", r"\.grad has the shape, type and device")),
+    ("rounded", "x number", (r"became zero in RoundBackward0 .* turned \[1, 1, 1\] into \[0, 0, 0\]",)),
+    ("edited behind", "w number", (r"MulBackward0 computed with w as it is now.*w\.data\.mul_\(3\) changed it",)),
+    ("dead branch", "x nan", (r"x\.grad holds 3 NaN", "came from log at step", "LogBackward0")),
+]
+"""Kinds near those of the list."""
+
 
 def _answered(trace: Trace, ask: str, language: str) -> str:
     """What is said to a question in short: a name, or a node's beginning, and the question."""
@@ -127,7 +139,9 @@ def _answered(trace: Trace, ask: str, language: str) -> str:
     return " ".join(why(trace, step, target, question, language).sentences)
 
 
-@pytest.mark.parametrize(("row", "ask", "says"), SAYS, ids=[f"{row}-{ask}".replace(" ", "-") for row, ask, _ in SAYS])
+@pytest.mark.parametrize(
+    ("row", "ask", "says"), SAYS + ALSO, ids=[f"{row}-{ask}".replace(" ", "-") for row, ask, _ in SAYS + ALSO]
+)
 def test_the_true_cause_is_said(row: str, ask: str, says: tuple[str, ...]) -> None:
     trace = trace_of(row)
     told = _answered(trace, ask, "en")
