@@ -261,7 +261,8 @@ class EnginePanel(Panel):
         """What the node kept for its rule, with its numbers."""
         lines = []
         for saved in self.session.trace.nodes[node].saved[:MOST_SAVED]:
-            data = saved_data(self.session.trace, saved) if saved.kind == "tensor" else None
+            kept = saved.kind == "tensor"
+            data = saved_data(self.session.trace, node, saved, self.session.view.step) if kept else None
             if data is not None:
                 lines.append(f"{saved.name} = {value_text(data, SHOWN)}")
             elif saved.kind == "scalar" and saved.text and "_sym_" not in saved.name:

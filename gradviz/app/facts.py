@@ -6,6 +6,7 @@ import math
 from bisect import bisect_right
 from functools import cached_property
 
+from gradviz.app.historyrows import keeper_rows, saved_rows, version_rows
 from gradviz.app.queuerows import queue_rows
 from gradviz.app.rows import Entry, Formula, Head, Note, Numbers, Pair, Part, Row, Swatch, Terms, Title
 from gradviz.explain import Words, fault_card, ledger, node_label, numbers, rule, tensor_label
@@ -15,7 +16,7 @@ from gradviz.explain.rules import Term, terms
 from gradviz.player.subject import key_of_step
 from gradviz.player.view import ViewState
 from gradviz.trace import Frame
-from gradviz.trace.events import Data, Grad, NodeRan, Saved, Span, Tensor
+from gradviz.trace.events import Data, Grad, NodeRan, Span, Tensor
 from gradviz.trace.values import number, shape_text
 
 Element = tuple[int, ...] | None
@@ -97,7 +98,7 @@ class Facts:
         run = self.frame.run(ident)
         rows += self._gradients_in(ident, run)
         rows += self._gradients_out(ident, run)
-        rows += self._saved(ident)
+        rows += saved_rows(self.frame, ident, self.view.language)
         return rows
 
     def _node_detail(self, ident: int) -> str:
@@ -194,32 +195,6 @@ class Facts:
             return f"AccumulateGrad · {tensor_label(self.trace, told.leaf)}"
         return f"{node_label(self.trace, node)}" + (f" [{number_}]" if number_ else "")
 
-    def _saved(self, ident: int) -> list[Row]:
-        node = self.trace.nodes[ident]
-        kept = [s for s in node.saved if s.kind != "none"]
-        total = sum(s.bytes for s in kept)
-        rows: list[Row] = [Head(self._t("saved"), f"{total:,} B" if total else "")]
-        if not kept:
-            return [*rows, Note(self._t("nothing_saved"))]
-        steps = self.trace.freed_step.view[self.trace.freed_node.view == ident]
-        freed = bool((steps <= self.frame.step).any())
-        rows += [self._saved_row(item, freed) for item in kept]
-        if freed:
-            step = int(steps[steps <= self.frame.step][0])
-            rows.append(Note(self._t("freed_at", step=step), "freed", go=step))
-        return rows
-
-    def _saved_row(self, item: Saved, freed: bool) -> Row:
-        if item.kind == "scalar":
-            return Pair(item.name, item.text or "")
-        name = tensor_label(self.trace, item.tensor) if item.tensor is not None else ""
-        what = " ".join(part for part in (name, shape_text(item.shape) if item.shape is not None else "") if part)
-        if item.kind == "packed":
-            what = self._t("packed")
-        state = self._t("freed") if freed else f"{item.bytes:,} B"
-        go = f"tensor:{item.tensor}" if item.tensor is not None else None
-        return Pair(item.name, what, state, "freed" if freed else "saved", "freed" if freed else "text_dim", go, freed)
-
     # ---- tensor
 
     def tensor(self, ident: int) -> list[Row]:
@@ -241,6 +216,8 @@ class Facts:
             rows += [Head(self._t("made_by")), Pair(op.name, "", self._line(op.span), "forward", go=f"op:{op.id}")]
         if told.node is not None:
             rows += [Head("grad_fn"), Pair(node_label(self.trace, told.node), ink="gradient", go=f"node:{told.node}")]
+        rows += version_rows(self.frame, ident, self.view.language)
+        rows += keeper_rows(self.frame, ident, self.view.language)
         return rows
 
     def _about(self, told: Tensor) -> str:

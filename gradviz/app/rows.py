@@ -72,7 +72,8 @@ class Formula:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A row of the ledger: step, source, amount and running sum. `heading`: it names the columns."""
+    """A row of the ledger or of the versions: step, source, amount or counter, sum or value. `heading`: it names the
+    columns; `ink` is the colour of the third."""
 
     step: str
     source: str
@@ -81,6 +82,7 @@ class Entry:
     go: Go = None
     heading: bool = False
     marked: bool = False
+    ink: str = "gradient"
 
 
 @dataclass(frozen=True, slots=True)

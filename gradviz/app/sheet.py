@@ -350,7 +350,7 @@ class _Pen:
         third, quarter = self.width - PAD - 116, self.width - PAD - 56
         self.text(PAD, 30, height, row.step, "text_faint", "sans" if row.heading else "mono", 11)
         self.text(PAD + 32, third - PAD - 36, height, row.source, token, "sans", 12)
-        ink = "text_faint" if row.heading else "gradient"
+        ink = "text_faint" if row.heading else row.ink
         face = "sans" if row.heading else "mono"
         self.text(third, 58, height, row.amount, ink, face, 11, right=True)
         self.text(quarter, 56, height, row.total, token, face, 11, right=True)

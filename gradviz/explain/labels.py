@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from functools import lru_cache
 from pathlib import PureWindowsPath
 from typing import Any
@@ -115,12 +116,19 @@ def _nested(array: npt.NDArray[Any]) -> str:
     return number(float(value))
 
 
-def saved_data(trace: Trace, saved: Saved) -> Data | None:
-    """What a saved tensor held, at the version that was saved; None where no value of it was recorded."""
+def saved_data(trace: Trace, node: int, saved: Saved, step: int) -> Data | None:
+    """What a saved tensor of a node holds at a step, at the version that was saved: a write behind the version counter
+    changes it, other memory given to the tensor later does not. None where no value of it was recorded."""
     history = trace.values.get(saved.tensor) if saved.tensor is not None else None
-    for index in history.indexes if history else ():
-        event = trace.events[index]
-        if isinstance(event, Value) and (event.version == saved.version or saved.version is None):
+    if history is None or saved.tensor is None:
+        return None
+    born = int(trace.node_step.view[node])
+    home = trace.tensor(saved.tensor, born)
+    for position in range(bisect_right(history.steps, max(step, born)) - 1, -1, -1):
+        at, event = history.steps[position], trace.events[history.indexes[position]]
+        now = trace.tensor(saved.tensor, at) if at > born else home
+        moved = now is not None and home is not None and now.storage != home.storage
+        if isinstance(event, Value) and not moved and (saved.version is None or event.version == saved.version):
             return event.data
     return None
 

@@ -107,7 +107,7 @@ def node_value(ask: Asker) -> Draft | None:
     wrong = _Numbers(ask, truth)
     wrong.add(arrived, "node_value.passed")
     for saved in node.saved:
-        wrong.add(_numbers(saved_data(ask.trace, saved)), "node_value.saved", name=saved.name)
+        wrong.add(_numbers(saved_data(ask.trace, event.node, saved, ask.step)), "node_value.saved", name=saved.name)
     if (count := _averaged(ask, event.node, sent)) > 1:
         wrong.add(truth * count, "node_value.mean", "M35", count=count)
     if _is_sum(ask, event.node):

@@ -119,7 +119,7 @@ def numbers(trace: Trace, step: int, node: int, language: str = "en") -> tuple[s
     if run is None:
         return ()
     view, mine = rule(trace, node, language), own_rule(told.name)
-    values = _values(trace, told, run.gin)
+    values = _values(trace, told, run.gin, step)
     outputs = run.gout_before or run.gout
     names, texts = _inputs(trace, told, view, len(outputs))
     if told.leaf is not None:
@@ -159,7 +159,7 @@ def terms(trace: Trace, step: int, node: int, language: str = "en") -> tuple[tup
     if mine is None or told.custom or told.leaf is not None:
         return ()
     run = trace.at(step).run(node)
-    values = _values(trace, told, run.gin if run is not None else ())
+    values = _values(trace, told, run.gin if run is not None else (), step)
     known = {s.name: s for s in told.saved}
     rows, shapes = [], fitted(trace, told)
     for i, (name, text, _) in enumerate(view.rows):
@@ -204,14 +204,15 @@ def _accumulated(trace: Trace, step: int, leaf: int) -> tuple[str, ...]:
     return (f".grad: {before} + {value_text(event.added, SMALL)} = {value_text(event.after, SMALL)}",)
 
 
-def _values(trace: Trace, node: Node, gin: tuple[Data | None, ...]) -> dict[str, str]:
-    """Name in a formula -> its numbers."""
+def _values(trace: Trace, node: Node, gin: tuple[Data | None, ...], step: int) -> dict[str, str]:
+    """Name in a formula -> its numbers at the node's latest run by a step; where it has not run, at the step."""
     values: dict[str, str] = {}
+    at = max((s for s in trace.runs(node.id) if s <= step), default=step)
     for saved in node.saved:
         if saved.kind == "scalar":
             values[saved.name] = saved.text or "?"
         elif saved.kind == "tensor":
-            data = saved_data(trace, saved)
+            data = saved_data(trace, node.id, saved, at)
             values[saved.name] = value_text(data, SMALL) if data else str(saved.shape)
     if gin:
         values["g"] = value_text(gin[0], SMALL)
