@@ -298,7 +298,8 @@ class RecorderProcess(QObject):
 
     def _tell(self) -> None:
         began = time.perf_counter()
-        self.session.append(())
+        goes = self.session.view.following and self._play_from is None and self._resume is None
+        self.session.append((), **({"step": self.session.trace.steps, "alpha": 1.0} if goes else {}))
         self._arrive()
         ended = time.perf_counter()
         self._due = ended + max(TELL_SECONDS, PATIENCE * (ended - began))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +63,11 @@ class Window(QMainWindow):
             from gradviz.app.desk import Desk
 
             self._soon.stop()
-            self._desk = Desk(self)
+            gc.disable()  # all that is made here lives on, and looking it through takes a tenth of a second
+            try:
+                self._desk = Desk(self)
+            finally:
+                gc.enable()
             self._desk.port.begin(self._opening)
             self._desk.autosave.offer(self._desk.port.offer)
 

@@ -88,8 +88,9 @@ def test_a_million_operations(open_on: Opened, tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(launch, "LIVE_EVENTS", 60_000)
     before = memory()
     text = "for k in range(250_000):\n    y = w * 2\n    z = (y + 1).sum()\n    z.backward()\n"
-    window, _ = flood(open_on, tmp_path, text, 600)
+    window, pulse = flood(open_on, tmp_path, text, 600)
     assert memory() - before < 300
+    assert pulse.away(SLOT) < 0.05, pulse
     trace = window.session.trace
     assert len(trace.ops) + trace.ended[0].left_out["ops"] > 750_000
 
