@@ -17,6 +17,7 @@ import torch
 from msgspec.structs import force_setattr, replace
 
 from gradviz.recorder.arguments import PLAIN
+from gradviz.recorder.blocks import statistics, thumbnail
 from gradviz.trace.events import Data
 
 _C: Any = torch._C
@@ -32,10 +33,7 @@ BYTES_LIMIT = 12 << 20
 ROOM = 14 << 20
 """For the bytes of all contents that one event carries."""
 _FEW = 32
-_THUMB = 32
 _INTEGERS = 1 << 18
-_SIDE = 128
-_SAMPLE = _SIDE * _SIDE
 
 _NUMPY = {
     torch.float64: "<f8",
@@ -69,9 +67,6 @@ _least, _greatest, _add = np.minimum, np.maximum, np.add
 _array = np.frombuffer
 _square = np.vdot
 """Unlike `dot` it never warns of what is too large: the program's warnings are its own."""
-_is_dense: Any = torch.ops.aten.is_non_overlapping_and_dense
-_vector_norm = torch.linalg.vector_norm
-_ROW = 16_384
 _silent = np.errstate(all="ignore")
 _SUMMED = {"float32": "<f4", "float64": "<f8", "complex64": "<c8", "complex128": "<c16"}
 _BITS = {1: torch.uint8, 2: torch.int16}
@@ -412,42 +407,13 @@ def _large(tensor: Any, device: str, count: int) -> Data:
         return (
             _statistics(tensor.numpy(), empty) if dtype in _NUMPY and count <= _INTEGERS else _integers(tensor, empty)
         )
-    if dtype not in (torch.float32, torch.float64):
-        tensor = tensor.float()
-    thumb, shape = _thumbnail(tensor, count)
-    norm = _norm(tensor, count)
-    if not math.isfinite(norm):
-        return replace(_statistics(tensor.numpy(), empty), thumb=thumb, thumb_shape=shape)
-    low, high = torch.aminmax(tensor)
-    return Data(
-        empty.shape,
-        empty.dtype,
-        device,
-        "strided",
-        None,
-        "budget",
-        0,
-        0,
-        float(low),
-        float(high),
-        float(tensor.mean()),
-        norm,
-        thumb,
-        shape,
-    )
-
-
-def _norm(tensor: Any, count: int) -> float:
-    """By rows, whose norms are put together in double precision: added up in single precision, the squares of millions
-    of elements lose the fifth digit."""
-    if count < 2 * _ROW or not _is_dense(tensor):
-        return float(_vector_norm(tensor))
-    flat = tensor.as_strided((count,), (1,))
-    whole = count - count % _ROW
-    return math.hypot(
-        float(_vector_norm(_vector_norm(flat[:whole].view(-1, _ROW), dim=1), dtype=torch.float64)),
-        float(_vector_norm(flat[whole:])),
-    )
+    told = statistics(tensor)
+    thumb, shape = thumbnail(tensor, finite=told is not None)
+    if told is None:
+        numbers = tensor if dtype in _NUMPY else tensor.float()
+        return replace(_statistics(numbers.numpy(), empty), thumb=thumb, thumb_shape=shape)
+    low, high, mean, norm = told
+    return Data(empty.shape, empty.dtype, device, "strided", None, "budget", 0, 0, low, high, mean, norm, thumb, shape)
 
 
 def _integers(tensor: Any, data: Data) -> Data:
@@ -455,15 +421,3 @@ def _integers(tensor: Any, data: Data) -> Data:
         return _statistics(tensor.numpy(), data)
     low, high = torch.aminmax(tensor if tensor.dtype is not torch.bool else tensor.view(torch.uint8))
     return replace(data, low=float(low), high=float(high))
-
-
-def _thumbnail(tensor: Any, count: int) -> tuple[bytes, tuple[int, int]]:
-    """Block means over the last dimension (columns) and all others (rows); of very large content, of a sample."""
-    columns = int(tensor.shape[-1]) if tensor.dim() else 1
-    rows = max(count // columns, 1)
-    picture = tensor.reshape(rows, columns)
-    if count > _SAMPLE:
-        picture = picture[:: max(1, rows // _SIDE), :: max(1, columns // _SIDE)]
-    size = min(picture.shape[0], _THUMB), min(picture.shape[1], _THUMB)
-    means = torch.nn.functional.adaptive_avg_pool2d(picture[None].float(), size)
-    return means.numpy().astype("<f4").tobytes(), size
