@@ -22,7 +22,7 @@ from gradviz.app.inspector import Inspector
 from gradviz.app.layouts import Layouts
 from gradviz.app.left import LeftColumn
 from gradviz.app.lessons import LessonList, LessonPanel
-from gradviz.app.palette import Answer, KeysPage, Palette
+from gradviz.app.palette import KeysPage, Palette
 from gradviz.app.port import WindowPort
 from gradviz.app.presenter import Blank, Notes
 from gradviz.app.reading import FileReader
@@ -33,7 +33,8 @@ from gradviz.app.status import StatusBar
 from gradviz.app.style import CODE, SIDES, TIMELINE, dress
 from gradviz.app.timeline import Timeline
 from gradviz.app.toolbar import Toolbar, shown_name
-from gradviz.explain import Words, why
+from gradviz.app.whycard import WhyCard
+from gradviz.explain import Words
 from gradviz.graph.folds import EVERY
 from gradviz.player.breaks import is_hit, toggled
 from gradviz.player.fixes import repair
@@ -41,7 +42,6 @@ from gradviz.player.forms import FORMS
 from gradviz.player.program import edited, from_form
 from gradviz.player.quiz import level_of
 from gradviz.player.show import Show, panels_of
-from gradviz.player.subject import asked_at
 from gradviz.player.view import ViewState, advance, go
 from gradviz.session import Session
 from gradviz.settings import noted
@@ -99,7 +99,7 @@ class Desk(QObject):
         self.layouts = Layouts(self.session, self.canvas, self)
         self.palette = Palette(self.commands, window)
         self.keys = KeysPage(self.commands, window)
-        self.answer = Answer(window)
+        self.answer = WhyCard(self.session, window)
         self.setup = SetupPage(self.port, window)
         self.autosave = Autosave(self.session, self)
         self.lessons = LessonList(self.commands, self.store, window)
@@ -180,6 +180,7 @@ class Desk(QObject):
         self.stage.welcome.close_button.clicked.connect(lambda: self.keep(replace(self.store.settings, greeted=True)))
         self.breaks.chosen.connect(lambda kind: self.commands.trigger("break.it", kind))
         self.inspector.wanted.connect(self.commands.trigger)
+        self.inspector.asked.connect(self.answer.ask)
         self.answer.went.connect(lambda step: self.session.show(go(self.session.view, step)))
 
     def _restore_shape(self) -> None:
@@ -268,12 +269,7 @@ class Desk(QObject):
         self.session.update(folded=every if fold else frozenset(), unfolded=frozenset() if fold else every)
 
     def _why(self) -> None:
-        view, trace = self.session.view, self.session.trace
-        target = view.selection or asked_at(trace, view.step)
-        answer = why(trace, view.step, target, language=view.language)
-        words = Words(view.language)
-        steps = tuple((step, words("ui.why.step", step=step)) for step in answer.steps_to_jump)
-        self.answer.open(answer.question, tuple(answer.sentences), steps)
+        self.answer.ask(beyond_card=self.stage.error.isVisible())
 
     # ---- the session
 
@@ -365,7 +361,7 @@ class Desk(QObject):
     def _fix(self, fault: int, fix: Any) -> None:
         view = self.session.view
         if fix.kind == "why":
-            self._why()
+            self.answer.ask(f"fault:{fault}", beyond_card=True)
             return
         mended = repair(fix.kind, self.session.trace, fault, view.program.text, view.actions)
         if mended is None:

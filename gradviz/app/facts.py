@@ -134,7 +134,7 @@ class Facts:
 
     def _derivative(self, ident: int) -> list[Row]:
         view = rule(self.trace, ident, self.view.language)
-        rows: list[Row] = [Head(self._t("derivative"), view.origin)]
+        rows: list[Row] = [Head(self._t("derivative"), view.origin, f"node:{ident} here")]
         for label, text, tex in view.rows:
             if not tex and ("\n" in text or len(text) > LONG):  # the source of a custom backward, a long formula
                 rows += [Pair(label), Note(text, mono=True)]
@@ -154,10 +154,11 @@ class Facts:
 
     def _gradients_in(self, ident: int, run: NodeRan | None) -> list[Row]:
         if run is None:
-            return [Head(self._t("gradient_in")), Note(self._t("not_arrived"), "text_faint")]
+            return [Head(self._t("gradient_in"), "", f"node:{ident} when"), Note(self._t("not_arrived"), "text_faint")]
         rows: list[Row] = []
         for data in run.gin:
-            rows += [Head(self._t("gradient_in"), _kind(data)), Numbers(data)]
+            asks = "nan" if data is not None and data.nan + data.inf else "when"
+            rows += [Head(self._t("gradient_in"), _kind(data), f"node:{ident} {asks}"), Numbers(data)]
         for before, after in zip(run.gin_before or (), run.gin, strict=False):
             if before != after:
                 rows += [Note(self._t("hook_in"), "gradient"), Numbers(before)]
@@ -206,7 +207,15 @@ class Facts:
         leaf = told.is_leaf and told.requires_grad
         rows: list[Row] = [Title(tensor_label(self.trace, ident), "leaf" if leaf else "forward", self._about(told))]
         value = self.frame.value_data(ident)
-        rows += [Head(self._t("value"), f"{shape_text(told.shape)} {told.dtype}"), *self._content(value, "value")]
+        asks = (
+            "nan"
+            if value is not None and value.nan + value.inf
+            else "requires"
+            if told.requires_grad
+            else "not_requires"
+        )
+        about = f"{shape_text(told.shape)} {told.dtype}"
+        rows += [Head(self._t("value"), about, f"tensor:{ident} {asks}"), *self._content(value, "value")]
         if told.requires_grad:
             rows += self._grad(ident, told)
         if leaf:
@@ -215,7 +224,10 @@ class Facts:
             op = self.trace.ops[told.op]
             rows += [Head(self._t("made_by")), Pair(op.name, "", self._line(op.span), "forward", go=f"op:{op.id}")]
         if told.node is not None:
-            rows += [Head("grad_fn"), Pair(node_label(self.trace, told.node), ink="gradient", go=f"node:{told.node}")]
+            rows += [
+                Head("grad_fn", "", f"node:{told.node} here"),
+                Pair(node_label(self.trace, told.node), ink="gradient", go=f"node:{told.node}"),
+            ]
         rows += version_rows(self.frame, ident, self.view.language)
         rows += keeper_rows(self.frame, ident, self.view.language)
         return rows
@@ -249,7 +261,9 @@ class Facts:
     def _grad(self, ident: int, told: Tensor) -> list[Row]:
         grad = self.frame.grad_data(ident)
         norm = f"‖∇‖ {number(grad.norm)}" if grad is not None and grad.norm is not None else ""
-        rows: list[Row] = [Head(".grad", norm)]
+        bad = grad is not None and grad.nan + grad.inf > 0
+        asks = "none" if grad is None else "nan" if bad else "number"
+        rows: list[Row] = [Head(".grad", norm, f"grad:{ident} {asks}")]
         if grad is None:
             had = self.frame.grad_event(ident) is not None
             why = "grad_dropped" if had else "grad_none" if told.is_leaf else "grad_not_kept"
@@ -301,7 +315,7 @@ class Facts:
         rows += self._tensors("outputs", op.outputs)
         if op.writes:
             rows += self._tensors("changed_in_place", op.writes)
-        rows.append(Head(self._t("left_behind")))
+        rows.append(Head(self._t("left_behind"), "", f"op:{ident} here"))
         if not op.nodes:
             reason = self._t(f"untracked.{op.untracked}") if op.untracked else ""
             rows.append(Note(self._t("no_node", reason=reason).strip()))

@@ -22,7 +22,9 @@ def version_rows(frame: Frame, tensor: int, language: str) -> list[Row]:
     found, before = versions(trace, tensor, frame.step, MOST_VERSIONS)
     if before + len(found) < 2:
         return []
-    rows: list[Row] = [Head(words("ui.inspector.versions"), "‖·‖" if _is_long(found[-1]) else "")]
+    rows: list[Row] = [
+        Head(words("ui.inspector.versions"), "‖·‖" if _is_long(found[-1]) else "", f"tensor:{tensor} changed")
+    ]
     step, source, counter, value = (words(f"ui.inspector.{n}") for n in ("step", "written_by", "counter", "value"))
     rows.append(Entry(step, source, counter, value, heading=True))
     if before:
@@ -75,7 +77,7 @@ def saved_rows(frame: Frame, node: int, language: str) -> list[Row]:
     words, trace = Words(language), frame.trace
     kept = [s for s in trace.nodes[node].saved if s.kind != "none"]
     total = sum(s.bytes for s in kept)
-    rows: list[Row] = [Head(words("ui.inspector.saved"), f"{total:,} B" if total else "")]
+    rows: list[Row] = [Head(words("ui.inspector.saved"), f"{total:,} B" if total else "", f"node:{node} memory")]
     if not kept:
         return [*rows, Note(words("ui.inspector.nothing_saved"))]
     lives = [life(trace, frame.step, node, item) for item in kept]
@@ -122,7 +124,7 @@ def keeper_rows(frame: Frame, tensor: int, language: str) -> list[Row]:
     found, before = keepers(trace, tensor, frame.step, MOST_KEEPERS)
     if not found:
         return []
-    rows: list[Row] = [Head(words("ui.inspector.kept_by"))]
+    rows: list[Row] = [Head(words("ui.inspector.kept_by"), "", f"tensor:{tensor} memory")]
     for one in found:
         over = one.until is not None
         key = "lifetime" if over else "lifetime_open"

@@ -36,9 +36,11 @@ _FIELDS = (
 
 
 class Inspector(QScrollArea):
-    """Facts of the session's selection, a table of its numbers and its plots. `wanted` names an action."""
+    """Facts of the session's selection, a table of its numbers and its plots. `wanted` names an action, `asked` a
+    target and a question of `explain.why`."""
 
     wanted = Signal(str)
+    asked = Signal(str, str)
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -152,6 +154,8 @@ class Inspector(QScrollArea):
     def _follow(self, go: str | int) -> None:
         if isinstance(go, str) and go.startswith("do:"):
             self.wanted.emit(go.removeprefix("do:"))
+        elif isinstance(go, str) and go.startswith("why:"):
+            self.asked.emit(*go.removeprefix("why:").split(" "))
         elif isinstance(go, int):
             self.session.update(step=max(0, min(go, self.session.view.steps)), alpha=1.0, playing=False)
         else:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
-    QPushButton,
     QScrollArea,
     QVBoxLayout,
     QWidget,
@@ -22,7 +20,6 @@ from PySide6.QtWidgets import (
 
 from gradviz.actions import ACTIONS, BY_ID, MENUS
 from gradviz.app.commands import key_text
-from gradviz.app.panel import clear
 from gradviz.explain import Words
 
 if TYPE_CHECKING:
@@ -179,44 +176,6 @@ class KeysPage(Overlay):
         self._area.setWidget(page)
         self.bring(760, 620)
         self._area.setFocus()
-
-
-class Answer(Overlay):
-    """The answer to a question about what is selected, with the steps that prove it."""
-
-    went = Signal(int)
-
-    def __init__(self, window: QWidget) -> None:
-        super().__init__(window)
-        self.title = _label("", "title")
-        self.body = _label("", "")
-        self.body.setWordWrap(True)
-        self._steps = QHBoxLayout()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(18, 14, 18, 14)
-        column.addWidget(self.title)
-        column.addWidget(self.body)
-        column.addLayout(self._steps)
-        column.addStretch(1)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-
-    def open(self, question: str, sentences: tuple[str, ...], steps: tuple[tuple[int, str], ...]) -> None:
-        """Show an answer; `steps` are (step, label) to go to."""
-        self.setAccessibleName(question)
-        self.title.setText(question)
-        self.body.setText("\n\n".join(sentences))
-        clear(self._steps)
-        for step, label in steps[:6]:
-            button = QPushButton(label)
-            button.setAccessibleName(label)
-            button.clicked.connect(lambda checked=False, step=step: self.went.emit(step))
-            self._steps.addWidget(button)
-        self._steps.addStretch(1)
-        self.bring(620, 200)
-        layout = self.layout()
-        if layout is not None:
-            self.resize(self.width(), max(120, layout.heightForWidth(self.width())))
-        self.setFocus()
 
 
 def _label(text: str, style: str) -> QLabel:

@@ -21,10 +21,11 @@ class Title:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Beginning of a section, with a line above."""
+    """Beginning of a section, with a line above. `ask`: what a question mark beside it asks, as "tensor:3 none"."""
 
     text: str
     right: str = ""
+    ask: str = ""
 
 
 @dataclass(frozen=True, slots=True)

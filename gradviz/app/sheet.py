@@ -71,6 +71,7 @@ class Sheet(QWidget):
         self.spots: list[Spot] = []
         self.theme: Theme = load_theme("light")
         self._larger = 1.0
+        self._asks = ""
         self._focus = -1
         self._lit: str | None = None
         self.setMouseTracking(True)
@@ -151,7 +152,7 @@ class Sheet(QWidget):
         answers = spot is not None and (spot.go is not None or spot.element is not None)
         self.setCursor(Qt.CursorShape.PointingHandCursor if answers else Qt.CursorShape.ArrowCursor)
         key = (spot.light or spot.go) if spot is not None else None
-        self.pointed.emit(key if isinstance(key, str) and not key.startswith("do:") else None)
+        self.pointed.emit(key if isinstance(key, str) and not key.startswith(("do:", "why:")) else None)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Taken, so that the release comes here too."""
@@ -184,8 +185,9 @@ class Sheet(QWidget):
 class _Pen:
     """Goes down the sheet row by row; without a painter it only measures and notes the spots."""
 
-    def __init__(self, painter: QPainter | None, theme: Theme, width: float, spots: list[Spot]) -> None:
+    def __init__(self, painter: QPainter | None, theme: Theme, width: float, spots: list[Spot], asks: str = "") -> None:
         self.painter = painter
+        self.asks = asks
         self.theme = theme
         self.width = width
         self.spots = spots
@@ -264,8 +266,22 @@ class _Pen:
             self.painter.drawLine(QPointF(PAD, self.y), QPointF(self.width - PAD, self.y))
         self.y += 8
         wide = self.text(PAD, self.room, 20, row.text, "text_dim", weight=600)
+        if row.ask:
+            wide += self.question(PAD + wide + 7, row.ask)
         self.text(PAD + wide + 8, self.room - wide - 8, 20, row.right, "text_faint", "mono", 11, right=True)
         self.y += 23
+
+    def question(self, x: float, ask: str) -> float:
+        """A question mark in a ring that can be clicked; gives the width it takes."""
+        ring = QRectF(x, self.y + 2, 16, 16)
+        if self.painter:
+            self.painter.setPen(pen(self.theme.forward, 1.0, 1.2, ()))
+            self.painter.setBrush(Qt.BrushStyle.NoBrush)
+            self.painter.drawEllipse(ring)
+            self.painter.setFont(font("sans", 11, 700))
+            self.painter.drawText(ring, Qt.AlignmentFlag.AlignCenter, "?")
+        self.spots.insert(0, Spot(ring.adjusted(-3, -3, 3, 3), f"why:{ask}", tip=self.asks))
+        return 24
 
     def pair(self, row: Pair) -> None:
         top = self.y

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from gradviz.explain.faults import fault_card
-from gradviz.explain.labels import node_label, tensor_label
-from gradviz.explain.why_grad import Story, none, number, twice
-from gradviz.explain.why_node import here, memory, state, when
+from gradviz.explain.labels import node_label, place, tensor_label
+from gradviz.explain.versions import versions
+from gradviz.explain.why_grad import Story, none, number, sentence, twice
+from gradviz.explain.why_node import here, keeps, memory, state, when
 from gradviz.explain.why_tensor import changed, nan, not_requires, requires, told_of
 from gradviz.explain.words import Words
 from gradviz.trace import Trace
@@ -17,11 +18,13 @@ from gradviz.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Whole sentences, the cause first, and the steps at which it can be seen."""
+    """Whole sentences, the cause first, and the steps at which it can be seen. The first `on_card` of them stand on the
+    card of the error too."""
 
     question: str
     sentences: tuple[str, ...]
     steps_to_jump: tuple[int, ...]
+    on_card: int = 0
 
 
 _GRAD: dict[str, Callable[[Story, int], None]] = {"none": none, "number": number, "twice": twice}
@@ -30,6 +33,7 @@ _TENSOR: dict[str, Callable[[Story, int], None]] = {
     "not_requires": not_requires,
     "nan": nan,
     "changed": changed,
+    "memory": keeps,
 }
 _NODE: dict[str, Callable[[Story, int], None]] = {"when": when, "here": here, "memory": memory}
 QUESTIONS: dict[str, tuple[str, ...]] = {
@@ -42,6 +46,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
     "fault": ("raise",),
 }
 """Kind of target -> what can be asked of it."""
+MOST_WRITES = 4
 
 
 def why(trace: Trace, step: int, target: str, question: str | None = None, language: str = "en") -> Answer:
@@ -57,12 +62,13 @@ def why(trace: Trace, step: int, target: str, question: str | None = None, langu
     if not ident.isdigit() or not _exists(trace, kind, int(ident)):
         return Answer(words("why.q.unknown"), (words("why.unknown", target=target),), ())
     if question not in QUESTIONS.get(kind, ()) or (kind == "op" and not trace.ops[int(ident)].nodes):
-        question = _likely(trace, step, kind, int(ident))
+        question = likely(trace, step, kind, int(ident))
     name = _ask(story, kind, int(ident), question)
     jumps = dict.fromkeys(s for s in story.steps if s != step or kind == "fault")
     if question == "when":  # asked as things stand
         question = f"when_{state(trace, step, int(ident))}"
-    return Answer(words(f"why.q.{question}", name=name), tuple(story.sentences), tuple(jumps))
+    on_card = len(_card_says(trace, int(ident), language)) if kind == "fault" else 0
+    return Answer(words(f"why.q.{question}", name=name), tuple(story.sentences), tuple(jumps), on_card)
 
 
 def _exists(trace: Trace, kind: str, ident: int) -> bool:
@@ -72,7 +78,7 @@ def _exists(trace: Trace, kind: str, ident: int) -> bool:
     return ident < tables.get(kind, 0)
 
 
-def _likely(trace: Trace, step: int, kind: str, ident: int) -> str:
+def likely(trace: Trace, step: int, kind: str, ident: int) -> str:
     """What people ask of this first."""
     if kind in ("node", "fault"):
         return "when" if kind == "node" else "raise"
@@ -118,18 +124,47 @@ def _ask_op(story: Story, ident: int, question: str) -> str:
 
 def _raise(story: Story, ident: int) -> None:
     trace, fault = story.trace, story.trace.faults[ident]
-    card = fault_card(trace, ident, story.language)
-    story.sentences += [text for text in (card.title, card.fact, card.cause, card.effect) if text]
+    story.sentences += _card_says(trace, ident, story.language)
     if fault.code == "no_grad_path" and fault.tensor is not None:
         not_requires(story, fault.tensor)
     if fault.code == "version_mismatch" and fault.tensor is not None:
         _alias(story, ident, fault.tensor)
+    _behind_card(story, ident)
     freed = fault.facts.get("freed_by")
     if isinstance(freed, int) and freed < len(trace.passes):
         story.steps.append(int(trace.pass_step.view[freed]))
     if fault.node is not None:
         story.steps.append(int(trace.node_step.view[fault.node]))
     story.steps.append(int(trace.fault_step.view[ident]))
+
+
+def _card_says(trace: Trace, ident: int, language: str) -> list[str]:
+    card = fault_card(trace, ident, language)
+    return [text for text in (card.title, card.fact, card.cause, card.effect) if text]
+
+
+def _behind_card(story: Story, ident: int) -> None:
+    """What led to the fault, with the steps: what left the node behind, who wrote to what it saved, which pass let that
+    go; without a node, why the tensor that is at fault requires grad."""
+    trace, fault = story.trace, story.trace.faults[ident]
+    if fault.node is None or fault.node >= len(trace.nodes):
+        if fault.tensor is not None and fault.code in ("leaf_inplace", "leaf_view_inplace", "non_scalar_root"):
+            requires(story, fault.tensor)
+        return
+    node, born, at = trace.nodes[fault.node], int(trace.node_step.view[fault.node]), story.step
+    if (op := trace.op(node.op)) is not None:
+        where, text = place(trace, op.span, story.language), sentence(op.text) or op.func
+        story.say("raise.node", born, node=node.name, text=text, where=where, step=born)
+    saved = fault.facts.get("saved_version")
+    if fault.code == "version_mismatch" and fault.tensor is not None and isinstance(saved, int):
+        name = story.name(fault.tensor)
+        for made in versions(trace, fault.tensor, at, MOST_WRITES)[0]:
+            if made.step > born and made.number is not None and made.number > saved:
+                story.say("raise.wrote", made.step, source=made.source, number=made.number, name=name, step=made.step,
+                          saved=saved)  # fmt: skip
+    for step in trace.freed_step.view[trace.freed_node.view == fault.node].tolist():
+        if fault.code == "freed_graph" and step <= at:
+            story.say("raise.freed", step, node=node.name, step=step)
 
 
 def _alias(story: Story, ident: int, tensor: int) -> None:

@@ -6,9 +6,12 @@ from weakref import WeakKeyDictionary
 
 from gradviz.explain.labels import node_label, place, tensor_label
 from gradviz.explain.readyqueue import ready_queue
+from gradviz.explain.versions import keepers
 from gradviz.explain.why_grad import Story, sentence
 from gradviz.trace import Trace
 from gradviz.trace.events import Backward, NodeRan
+
+MOST_KEEPERS = 6
 
 
 def when(story: Story, node: int) -> None:
@@ -160,6 +163,18 @@ def memory(story: Story, node: int) -> None:
     gone = trace.gone_node.view[trace.gone_step.view <= story.step]
     alive = int((trace.node_step.view <= story.step).sum()) - len(gone)
     story.say("memory.alive", count=f"{alive:,}")
+
+
+def keeps(story: Story, tensor: int) -> None:
+    """Of the nodes that keep a tensor, the last to be born: it is the one that is let go first."""
+    name = story.name(tensor)
+    held = [k for k in keepers(story.trace, tensor, story.step, MOST_KEEPERS)[0] if k.until is None]
+    if not held:
+        story.say("memory.nobody", name=name)
+        return
+    names = list(dict.fromkeys(node_label(story.trace, k.node) for k in held))
+    story.say("memory.kept_by", *(k.since for k in held[-1:]), name=name, nodes=story.join(names))
+    memory(story, held[-1].node)
 
 
 _ABOVE: WeakKeyDictionary[Trace, tuple[int, dict[int, list[int]]]] = WeakKeyDictionary()
