@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QFocusEvent,
@@ -22,7 +23,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from gradviz.app.fonts import load_fonts
 from gradviz.app.paint import color, font, pen
 from gradviz.app.style import larger
-from gradviz.app.track_paint import LEFT, ROWS, TOP, Picture, paint_chip, paint_names, paint_tracks
+from gradviz.app.track_paint import CHIP_FROM, LEFT, ROWS, TOP, Picture, paint_chip, paint_names, paint_tracks
 from gradviz.app.tracks import Tracks
 from gradviz.explain import Words, narrate, step_label
 from gradviz.player.view import ViewState
@@ -35,7 +36,7 @@ WIDEST = 48.6
 RIGHT = 24
 GROW_SECONDS = 0.012
 REDRAW_SECONDS = 0.25
-"""While more is to be read, the tracks are drawn anew this often."""
+"""While a long recording grows, the tracks are drawn anew this often."""
 LOWEST = 168
 """Units of height that the tracks need."""
 FUTURE = 0.36
@@ -59,14 +60,17 @@ class Timeline(QWidget):
         self.tracks = Tracks(session.trace)
         self._scale: float | None = None
         self._first = 0.0
-        self._pictures: tuple[object, QPixmap] | None = None
-        self._shape: tuple[object, Picture] | None = None
+        self._pictures: tuple[tuple[object, ...], QPixmap, float] | None = None
+        """What the tracks were painted from, the picture, and how wide a step was in it."""
+        self._shape: tuple[tuple[object, ...], Picture] | None = None
         self._drawn = 0.0
         self._dragging = False
         self._pan: QPoint | None = None
         self._reader = QTimer(self)
         self._reader.setInterval(0)
         self._reader.timeout.connect(self._read)
+        self._later = QTimer(self, singleShot=True)
+        self._later.timeout.connect(self.update)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setMinimumHeight(LOWEST)
@@ -104,10 +108,6 @@ class Timeline(QWidget):
             self._reader.stop()
         else:
             self._reader.start()
-            if time.monotonic() - self._drawn < REDRAW_SECONDS:
-                return
-        self._drawn = time.monotonic()
-        self._pictures = self._shape = None
         self.update()
 
     def _name(self) -> None:
@@ -225,25 +225,53 @@ class Timeline(QWidget):
             self._shape = (key, made)
         return self._shape[1]
 
-    def _key(self) -> object:
+    def _key(self) -> tuple[object, ...]:
         view = self.session.view
         return (
-            (view.revision, self.tracks.steps, view.theme, view.language),
-            (self.size(), self.devicePixelRatioF() * self.larger, self.scale(), self._first),
+            (self.tracks.events, self.scale()),
+            (view.revision, view.theme, view.language),
+            (self.size(), self.devicePixelRatioF() * self.larger, self._first),
         )
 
     def _picture(self) -> QPixmap:
-        """The tracks without the playhead; made anew when anything but the step changes."""
+        """The tracks without the playhead, made anew when anything but the step changes; while a long recording grows,
+        the last picture is pushed together for a moment."""
         ratio, key = self.devicePixelRatioF(), self._key()
-        if self._pictures is None or self._pictures[0] != key:
-            pixmap = QPixmap(self.size() * ratio)
-            pixmap.setDevicePixelRatio(ratio * self.larger)
-            pixmap.fill(Qt.GlobalColor.transparent)
-            painter = QPainter(pixmap)
-            paint_tracks(painter, self._geometry())
-            painter.end()
-            self._pictures = (key, pixmap)
-        return self._pictures[1]
+        if self._pictures is not None and self._pictures[0] == key:
+            return self._pictures[1]
+        rest = self._drawn + REDRAW_SECONDS - time.monotonic()
+        if self._grows(key) and rest > 0:
+            self._later.start(max(1, int(rest * 1000)))
+            return self._pushed(ratio)
+        pixmap = self._blank(ratio)
+        painter = QPainter(pixmap)
+        paint_tracks(painter, self._geometry())
+        painter.end()
+        self._pictures, self._drawn = (key, pixmap, self.scale()), time.monotonic()
+        return pixmap
+
+    def _grows(self, key: tuple[object, ...]) -> bool:
+        """Only the number of steps has changed since the last picture, and they are too narrow for chips."""
+        if self._pictures is None or self.scale() >= CHIP_FROM or self._scale is not None:
+            return False
+        return self._pictures[0][1:] == key[1:]
+
+    def _pushed(self, ratio: float) -> QPixmap:
+        """The last picture with its steps as wide as they are now."""
+        assert self._pictures is not None
+        pixmap, share = self._blank(ratio), self.scale() / self._pictures[2]
+        painter = QPainter(pixmap)
+        painter.translate(LEFT, 0)
+        painter.scale(share, 1.0)
+        painter.drawPixmap(-LEFT, 0, self._pictures[1])
+        painter.end()
+        return pixmap
+
+    def _blank(self, ratio: float) -> QPixmap:
+        pixmap = QPixmap(self.size() * ratio)
+        pixmap.setDevicePixelRatio(ratio * self.larger)
+        pixmap.fill(Qt.GlobalColor.transparent)
+        return pixmap
 
     def _captions(self, painter: QPainter) -> None:
         view = self.session.view
@@ -279,9 +307,9 @@ class Timeline(QWidget):
         theme = load_theme(self.session.view.theme)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(color(theme.selection))
-        for place in {round(self.x_of(step)) for step in self.hits}:
-            if LEFT - 14 <= place <= self.wide:
-                painter.drawEllipse(QPointF(place, self._y(TOP) - 4), 2.0, 2.0)
+        places = np.unique(np.round(self._geometry().xs(np.fromiter(self.hits, np.int64))))
+        for place in places[(places >= LEFT - 14) & (places <= self.wide)].tolist():
+            painter.drawEllipse(QPointF(place, self._y(TOP) - 4), 2.0, 2.0)
 
     def _playhead(self, painter: QPainter, x: float) -> None:
         theme = load_theme(self.session.view.theme)
@@ -343,7 +371,7 @@ class Timeline(QWidget):
         key = "kept" if not retained else "kept_retained" if retained == held else "kept_partly"
         said = words(f"ui.timeline.{key}", bytes=bytes_text(held), retained=bytes_text(retained))
         text = said if held or begun else ""
-        return text, geometry.theme.saved, float(geometry.held_y(held)) - 2
+        return text, geometry.theme.saved, geometry.held_y(held) - 2
 
     # ---- hands
 

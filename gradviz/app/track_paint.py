@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,6 +10,7 @@ import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPainterPath, QPolygonF
 
+from gradviz.app.bulk import draw_boxes, draw_lines
 from gradviz.app.paint import color, font, pen
 from gradviz.app.tracks import (
     BACKWARD_ROW,
@@ -52,12 +51,16 @@ BAR = 3
 """Pixels of a bar, its gap included."""
 PAST = 0.42
 """As far as a bracket reaches beyond its outer steps, in steps."""
+BRACKET_FROM = 8.0
+"""Fewest pixels of a bracket."""
 BRACKET, CHANGE, APART = 29.0, 10.0, 9.0
 """Where brackets lie, the base line of the names of changes, and how far a name keeps from the playhead."""
 LONGEST, COUNTER, RIM = 220, 130.0, 8.0
 """How long the name of a change may be, and what the step counter in the corner takes, or else the rim."""
 DENSE = 600
-"""Lines of more points than this are drawn thin and unsmoothed."""
+"""Stairs of more steps in view than this are put together by pixels, and drawn thin and unsmoothed."""
+MOST_CHANGES = 150
+"""Up to so many changes outside a pass are drawn through all tracks."""
 STEEP = 50.0
 """Norms further apart than this are shown on a logarithmic scale."""
 _TOKENS = {OP: "forward", SEED: "gradient", NODE: "gradient", LEAF: "leaf", FAULT: "error", FAULT_BACK: "error"}
@@ -94,6 +97,10 @@ class Picture:
         """Middle of a step."""
         return LEFT + (step - self.first) * self.scale
 
+    def xs(self, steps: Ints) -> Floats:
+        """Middles of steps."""
+        return LEFT + (steps - np.float64(self.first)) * self.scale
+
     def counts_right(self, head: float) -> bool:
         """Whether the step counter stands in the right corner: it leaves it to a playhead that comes near."""
         return head < self.width - COUNTER - 40
@@ -111,8 +118,7 @@ class Picture:
     @cached_property
     def brackets(self) -> list[Bracket]:
         """The brackets that are wide enough to be drawn, in the order of their steps."""
-        shown = self.tracks.brackets_in(*self.seen, self.scale)
-        return sorted((b for b in shown if (b.last - b.first + 2 * PAST) * self.scale >= 8), key=lambda b: b.first)
+        return self.tracks.brackets_in(*self.seen, self.scale, BRACKET_FROM / self.scale - 2 * PAST)
 
     def edges(self, bracket: Bracket) -> tuple[float, float]:
         """From where to where a bracket lies."""
@@ -142,15 +148,22 @@ class Picture:
         """The steps in view that change a `.grad` outside a pass, as far as they can be told apart."""
         first, last = self.seen
         every = self.tracks.changes
-        near = every[bisect_left(every, first) : bisect_right(every, last)]
-        return list({round(self.x(step) / 2): step for step in reversed(near)}.values())[::-1]
+        near = every[np.searchsorted(every, first) : np.searchsorted(every, last, "right")]
+        if not len(near):
+            return []
+        place = np.round(self.xs(near) / 2)
+        steps: list[int] = near[np.flatnonzero(np.diff(place, prepend=place[0] - 1))].tolist()
+        return steps
 
     @cached_property
     def change_names(self) -> list[Name]:
         """What such steps are called, as long as names do not touch."""
         metrics, names, free = QFontMetricsF(font("mono", 10, 400)), list[Name](), -1e9
         for step in self.changes:
-            event, x = self.tracks.trace.event_at(step), self.x(step)
+            x = self.x(step)
+            if x <= free + 6:
+                continue
+            event = self.tracks.trace.event_at(step)
             text = (event.text if isinstance(event, Grad) else "") or self.label(step)
             width = metrics.horizontalAdvance(text)
             left = min(x - width / 2, self.width - RIM - width)
@@ -187,17 +200,22 @@ class Picture:
 
     def stair_y(self, norm: float) -> float:
         """Height of a norm in its track."""
+        return float(self.stair_ys(np.asarray([norm]))[0])
+
+    def stair_ys(self, norms: Floats) -> Floats:
+        """Heights of norms in their track."""
         low, high = self._norm_range
         top, height = ROWS["leaves"]
-        if not norm > 0 or high <= 0:
-            share = 0.0
-        elif not np.isfinite(norm):
-            share = 1.0
-        elif high / low > STEEP:
-            share = 0.08 + 0.92 * float(np.log(max(norm, low) / low) / np.log(high / low))
-        else:
-            share = norm / high
-        return self.y(top + height - 4) - share * (self.y(top + height - 4) - self.y(top + 8))
+        bottom = self.y(top + height - 4)
+        share = np.zeros(len(norms))
+        known = norms > 0
+        if high > 0:
+            steep = high / low > STEEP
+            above = np.log(np.maximum(norms[known], low) / low) / np.log(high / low) if steep else norms[known] / high
+            share[known] = 0.08 + 0.92 * above if steep else above
+            share[np.isposinf(norms)] = 1.0
+        heights: Floats = bottom - share * (bottom - self.y(top + 8))
+        return heights
 
     @cached_property
     def held(self) -> Ints:
@@ -208,12 +226,16 @@ class Picture:
     def _most_held(self) -> int:
         return int(self.held.max(initial=0))
 
-    def held_y(self, held: Floats | float) -> Floats | float:
-        """Height of a number of bytes, or of several, in their track."""
-        most = self._most_held
+    def held_y(self, held: float) -> float:
+        """Height of a number of bytes in their track."""
+        return float(self.held_ys(np.asarray([held]))[0])
+
+    def held_ys(self, held: Floats) -> Floats:
+        """Heights of numbers of bytes in their track."""
         top, height = ROWS["saved"]
-        share = held / max(most, 1)
-        return self.y(top + height - 2) - share * (self.y(top + height - 2) - self.y(top + 6))
+        bottom = self.y(top + height - 2)
+        heights: Floats = bottom - held / max(self._most_held, 1) * (bottom - self.y(top + 6))
+        return heights
 
 
 def paint_tracks(painter: QPainter, picture: Picture) -> None:
@@ -273,21 +295,15 @@ def _bars(painter: QPainter, picture: Picture) -> None:
     first, last = picture.seen
     first -= first % width
     kinds, weights = tracks.kinds[first : last + 1], tracks.weights[first : last + 1]
-    painter.setPen(Qt.PenStyle.NoPen)
     for row, name in ((FORWARD_ROW, "forward"), (BACKWARD_ROW, "backward")):
         top, height = ROWS[name]
         floor = picture.y(top) + height
         group, share, codes = bars(kinds, weights, row, 0, width)
+        wide = max(1.0, picture.scale * width - (1.0 if picture.scale * width > 2 else 0.0))
+        lefts = picture.xs(first + group * width) - picture.scale / 2
+        rows = np.stack([lefts, floor - share * height, np.full(len(group), wide), share * height], 1)
         for code, token in _TOKENS.items():
-            these = codes == code
-            if not these.any():
-                continue
-            lefts = [picture.x(first + g * width - 0.5) for g in group[these].tolist()]
-            wide = max(1.0, picture.scale * width - (1.0 if picture.scale * width > 2 else 0.0))
-            painter.setBrush(color(picture.theme.color(token)))
-            painter.drawRects(
-                [QRectF(x, floor - s * height, wide, s * height) for x, s in zip(lefts, share[these], strict=True)]
-            )
+            draw_boxes(painter, rows[codes == code], color(picture.theme.color(token)), None)
     painter.setFont(font("sans", 11, 700))
     painter.setPen(color(picture.theme.error))
     for step in tracks.faults:
@@ -297,84 +313,97 @@ def _bars(painter: QPainter, picture: Picture) -> None:
 
 
 def _stairs(painter: QPainter, picture: Picture) -> None:
-    theme = picture.theme
-    end = picture.x(picture.tracks.steps)
     for i, (steps, norms) in enumerate(picture.leaves.values()):
         steps, norms = _in_view(steps, norms, picture)
-        xs = [picture.x(s) for s in steps.tolist()]
-        ys = [picture.stair_y(n) for n in norms.tolist()]
-        line = [QPointF(picture.x(0), picture.stair_y(0.0))]
-        solid: list[list[QPointF]] = []
-        dotted = [line]
-        none = True
-        for x, y, norm in zip(xs, ys, norms.tolist(), strict=True):
-            line.append(QPointF(x, line[-1].y()))
-            if (norm != norm) != none:
-                none = norm != norm
-                line = [QPointF(line[-1])]
-                (dotted if none else solid).append(line)
-            line.append(QPointF(x, y))
-        line.append(QPointF(end, line[-1].y()))
-        ink = picture.leaf_inks()[i]
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(pen(theme.idle, 0.55, 1.2, (1.5, 3.0)))
-        for part in dotted:
-            painter.drawPolyline(QPolygonF(part))
-        dense = sum(map(len, solid))
-        painter.setPen(pen(ink, 1.0, _line(dense), _DASHES[i % len(_DASHES)] if dense <= DENSE else ()))
-        with _plain_if(painter, dense):
-            for part in solid:
-                painter.drawPolyline(QPolygonF(part))
+        if len(steps) > DENSE:
+            ink, none = pen(picture.theme.idle, 0.55, 1.0, ()), np.isnan(norms)
+            flat, steep, last = _by_pixel(picture, steps, picture.stair_ys(norms))
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+            draw_lines(painter, flat[none[last]], ink)
+            for rows in (flat[~none[last]], steep):
+                draw_lines(painter, rows, pen(picture.leaf_inks()[i], 1.0, 1.0, ()))
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        else:
+            _stair(painter, picture, i, picture.xs(steps).tolist(), norms)
+
+
+def _stair(painter: QPainter, picture: Picture, i: int, xs: list[float], norms: Floats) -> None:
+    """One leaf's norms, dotted while its `.grad` is None."""
+    line = [QPointF(picture.x(0), picture.stair_y(0.0))]
+    solid: list[list[QPointF]] = []
+    dotted = [line]
+    none = True
+    for x, y, norm in zip(xs, picture.stair_ys(norms).tolist(), norms.tolist(), strict=True):
+        line.append(QPointF(x, line[-1].y()))
+        if (norm != norm) != none:
+            none = norm != norm
+            line = [QPointF(line[-1])]
+            (dotted if none else solid).append(line)
+        line.append(QPointF(x, y))
+    line.append(QPointF(picture.x(picture.tracks.steps), line[-1].y()))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.setPen(pen(picture.theme.idle, 0.55, 1.2, (1.5, 3.0)))
+    for part in dotted:
+        painter.drawPolyline(QPolygonF(part))
+    painter.setPen(pen(picture.leaf_inks()[i], 1.0, 1.8, _DASHES[i % len(_DASHES)]))
+    for part in solid:
+        painter.drawPolyline(QPolygonF(part))
 
 
 def _in_view(steps: Ints, values: Floats, picture: Picture) -> tuple[Ints, Floats]:
-    """The changes in view and the one before; at most one for each pixel: the last one holds."""
+    """The changes in view and the one before."""
     first, last = picture.seen
     low = max(0, int(np.searchsorted(steps, first)) - 1)
     high = int(np.searchsorted(steps, last, "right")) + 1
-    steps, values = steps[low:high], values[low:high]
-    if len(steps) > picture.width:
-        pixel = (steps * picture.scale).astype(np.int64)
-        keep = np.flatnonzero(np.diff(pixel, append=pixel[-1] + 1))
-        steps, values = steps[keep], values[keep]
-    return steps, values
+    return steps[low:high], values[low:high]
+
+
+def _by_pixel(picture: Picture, steps: Ints, heights: Floats) -> tuple[Floats, Floats, Ints]:
+    """Stairs of more steps than can be seen, as lines, shape (n, 4): for each pixel that has any, one at the height
+    that it leaves behind, one over all heights that were reached in it; and which of the steps is its last."""
+    x = picture.xs(steps)
+    starts = np.flatnonzero(np.diff(np.floor(x), prepend=np.floor(x[0]) - 1))
+    ends = np.append(starts[1:], len(x)) - 1
+    place, after = x[ends], heights[ends]
+    before = np.concatenate([heights[:1], after[:-1]])
+    low = np.minimum(np.minimum.reduceat(heights, starts), before)
+    high = np.maximum(np.maximum.reduceat(heights, starts), before)
+    until = np.append(place[1:], max(picture.x(picture.tracks.steps), place[-1]))
+    return np.stack([place, after, until, after], 1), np.stack([place, low, place, high], 1), ends
 
 
 def _saved(painter: QPainter, picture: Picture) -> None:
     held = picture.held
     changed = np.flatnonzero(np.diff(held, prepend=0))
     steps, values = _in_view(changed, held[changed].astype(np.float64), picture)
-    floor = float(picture.held_y(0))
-    xs = np.repeat(LEFT + (steps - picture.first) * picture.scale, 2).tolist()
-    ys = np.repeat(np.concatenate([[floor], np.asarray(picture.held_y(values)).reshape(-1)]), 2).tolist()
+    floor = picture.held_y(0)
+    heights = picture.held_ys(values)
+    if len(steps) > DENSE:
+        flat, steep, _ = _by_pixel(picture, steps, heights)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        area = np.stack([flat[:, 0], flat[:, 1], flat[:, 2] - flat[:, 0], floor - flat[:, 1]], 1)
+        draw_boxes(painter, area, color(picture.theme.saved_fill), None)
+        for rows in (flat, steep):
+            draw_lines(painter, rows, pen(picture.theme.saved, 1.0, 1.0, ()))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        return
+    xs = np.repeat(picture.xs(steps), 2).tolist()
+    ys = np.repeat(np.concatenate([[floor], heights]), 2).tolist()
     ends = picture.x(0), picture.x(picture.tracks.steps)
     points = [QPointF(x, y) for x, y in zip([ends[0], *xs, ends[1]], ys, strict=True)]
-    area = QPainterPath()
-    area.addPolygon(QPolygonF([*points, QPointF(points[-1].x(), floor), points[0]]))
-    with _plain_if(painter, len(points)):
-        painter.fillPath(area, color(picture.theme.saved_fill))
-        painter.setPen(pen(picture.theme.saved, 1.0, _line(len(points)), ()))
-        painter.drawPolyline(QPolygonF(points))
-
-
-@contextmanager
-def _plain_if(painter: QPainter, points: int) -> Iterator[None]:
-    """Without smoothing where there are so many points that it would take longer than a frame and not be seen."""
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing, points <= DENSE)
-    yield
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-
-
-def _line(points: int) -> float:
-    return 1.8 if points <= DENSE else 1.0
+    outline = QPainterPath()
+    outline.addPolygon(QPolygonF([*points, QPointF(points[-1].x(), floor), points[0]]))
+    painter.fillPath(outline, color(picture.theme.saved_fill))
+    painter.setPen(pen(picture.theme.saved, 1.0, 1.8, ()))
+    painter.drawPolyline(QPolygonF(points))
 
 
 def _changes(painter: QPainter, picture: Picture) -> None:
-    """Dashed lines where `.grad` changes outside a pass."""
-    painter.setPen(pen(picture.theme.idle, 1.0, 1.0, (3.0, 3.0)))
-    for step in picture.changes:
-        x = picture.x(step)
-        painter.drawLine(QPointF(x, 14), QPointF(x, picture.height - 14))
+    """Dashed lines where `.grad` changes outside a pass; short ones on the upper edge where they are many."""
+    x = picture.xs(np.asarray(picture.changes, np.int64))
+    many = len(x) > MOST_CHANGES
+    top, bottom = np.full(len(x), 14.0), np.full(len(x), 20.0 if many else picture.height - 14.0)
+    draw_lines(painter, np.stack([x, top, x, bottom], 1), pen(picture.theme.idle, 1.0, 1.0, () if many else (3.0, 3.0)))
 
 
 def _brackets(painter: QPainter, picture: Picture) -> None:

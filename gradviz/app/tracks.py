@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,39 @@ FORWARD_ROW, BACKWARD_ROW = 0, 1
 ROW_OF = np.asarray([-1, FORWARD_ROW, BACKWARD_ROW, BACKWARD_ROW, BACKWARD_ROW, -1, FORWARD_ROW, BACKWARD_ROW])
 CHECK_EVERY = 512
 MOST_LEAVES = 8
+MOST_CALLS, CALL_FROM = 24, 34.0
+"""Module calls of one level that are shown at most, and how many pixels they must have on average."""
+
+
+class Grown:
+    """Numbers that are added one by one and read as an array; what was read before is not gone through again."""
+
+    __slots__ = ("_array", "_length", "_new")
+
+    def __init__(self, dtype: npt.DTypeLike, *values: float) -> None:
+        self._array = np.empty(64, dtype)
+        self._length = 0
+        self._new: list[float] = list(values)
+
+    def append(self, value: float) -> None:
+        """Add a number."""
+        self._new.append(value)
+
+    def __len__(self) -> int:
+        return self._length + len(self._new)
+
+    @property
+    def view(self) -> npt.NDArray[Any]:
+        """All numbers, without a copy."""
+        length = len(self)
+        if self._new:
+            if length > len(self._array):
+                larger = np.empty(max(length, 2 * len(self._array)), self._array.dtype)
+                larger[: self._length] = self._array[: self._length]
+                self._array = larger
+            self._array[self._length : length] = self._new
+            self._length, self._new = length, []
+        return self._array[:length]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +72,19 @@ class Tracks:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.faults: list[int] = []
-        self.changes: list[int] = []
-        """Steps that change a `.grad` outside a pass."""
         self.brackets: list[Bracket] = []
-        self._kinds: list[int] = [START]
-        self._weights: list[float] = [np.nan]
+        self._spans = Grown(np.int64), Grown(np.int64), Grown(np.int64)
+        """Of each bracket: its first step, its last, and its depth, -1 for a pass."""
+        self._changes = Grown(np.int64)
+        self._kinds = Grown(np.uint8, START)
+        self._weights = Grown(np.float64, np.nan)
         self._read = 0
         self._open: list[tuple[int, int, str]] = []
         self._passes: dict[int, int] = {}
-        self._stairs: dict[int, tuple[list[int], list[float]]] = {}
-        self._total: tuple[list[int], list[float]] = ([], [])
+        self._stairs: dict[int, tuple[Grown, Grown]] = {}
+        self._total = Grown(np.int64), Grown(np.float64)
         self._squares: dict[int, float] = {}
         self._sum = 0.0
-        self._columns: tuple[npt.NDArray[np.uint8], Floats] = np.zeros(0, np.uint8), np.zeros(0)
 
     def grow(self, seconds: float = 0.03) -> bool:
         """Read what the recording has gained, for about that long. True when nothing is left to read."""
@@ -85,7 +119,7 @@ class Tracks:
         if isinstance(event, Fault):
             self.faults.append(step)
             return (FAULT if event.within is None else FAULT_BACK), np.nan
-        self.changes.append(step)
+        self._changes.append(step)
         return GRAD, np.nan
 
     def _size(self, tensor: int) -> float:
@@ -100,7 +134,7 @@ class Tracks:
             self._passes[event.id] = step
         elif isinstance(event, BackwardEnded):
             first = self._passes.pop(event.id, step)
-            self.brackets.append(Bracket(first, step, str(event.id + 1), 0, True))
+            self._bracket(Bracket(first, step, str(event.id + 1), 0, True))
         elif isinstance(event, Grad):
             self._grad(event, step)
 
@@ -112,13 +146,19 @@ class Tracks:
             ident, first, label = self._open.pop()
             if ident == event.id:
                 if step >= first:
-                    self.brackets.append(Bracket(first, step, label, len(self._open), False))
+                    self._bracket(Bracket(first, step, label, len(self._open), False))
                 return
+
+    def _bracket(self, bracket: Bracket) -> None:
+        self.brackets.append(bracket)
+        values = bracket.first, bracket.last, -1 if bracket.is_pass else bracket.depth
+        for column, value in zip(self._spans, values, strict=True):
+            column.append(value)
 
     def _grad(self, event: Grad, step: int) -> None:
         after = event.after
         norm = np.nan if after is None else after.norm if after.norm is not None else np.nan
-        steps, norms = self._stairs.setdefault(event.tensor, ([], []))
+        steps, norms = self._stairs.setdefault(event.tensor, (Grown(np.int64), Grown(np.float64)))
         steps.append(step)
         norms.append(float(norm))
         square = float(norm) ** 2 if norm == norm else 0.0
@@ -134,44 +174,47 @@ class Tracks:
         """Steps read so far."""
         return len(self._kinds) - 1
 
-    def _arrays(self) -> tuple[npt.NDArray[np.uint8], Floats]:
-        kinds, weights = self._columns
-        if len(kinds) != len(self._kinds):
-            more = self._kinds[len(kinds) :], self._weights[len(kinds) :]
-            kinds = np.concatenate([kinds, np.asarray(more[0], np.uint8)])
-            weights = np.concatenate([weights, np.asarray(more[1])])
-            self._columns = kinds, weights
-        return self._columns
+    @property
+    def events(self) -> int:
+        """Events read so far."""
+        return self._read
 
     @property
     def kinds(self) -> npt.NDArray[np.uint8]:
         """Code of each step."""
-        return self._arrays()[0]
+        return self._kinds.view
 
     @property
     def weights(self) -> Floats:
         """Elements of the result for an operation, norm of what came in for a node, NaN for others or unknown."""
-        return self._arrays()[1]
+        return self._weights.view
+
+    @property
+    def changes(self) -> Ints:
+        """Steps that change a `.grad` outside a pass."""
+        return self._changes.view
 
     def stairs(self) -> dict[int, tuple[Ints, Floats]]:
         """Leaf -> steps at which its `.grad` changed and the norm from then on, NaN where it is None. Key -1 alone:
         the norm of all leaves together, where there are more than `MOST_LEAVES`."""
         chosen = {-1: self._total} if len(self._stairs) > MOST_LEAVES else self._stairs
-        return {k: (np.asarray(s, np.int64), np.asarray(n, np.float64)) for k, (s, n) in chosen.items()}
+        return {k: (steps.view, norms.view) for k, (steps, norms) in chosen.items()}
 
-    def brackets_in(self, first: float, last: float, pixels: float) -> list[Bracket]:
+    def brackets_in(self, first: float, last: float, pixels: float, narrowest: float = 0.0) -> list[Bracket]:
         """Brackets to draw between two steps at that many pixels a step: the passes, and the module calls of the
-        deepest level that is still readable."""
-        seen = [b for b in self.brackets if b.last >= first and b.first <= last]
-        passes = [b for b in seen if b.is_pass]
-        calls = [b for b in seen if not b.is_pass]
-        best: list[Bracket] = []
-        for depth in range(6):
-            level = [b for b in calls if b.depth == depth]
-            if not level or len(level) > 24 or sum(b.last - b.first + 1 for b in level) * pixels / len(level) < 34:
+        deepest level that is still readable, in the order of their steps; none that spans less than `narrowest`."""
+        firsts, lasts, depths = (column.view for column in self._spans)
+        seen = np.flatnonzero((lasts >= first) & (firsts <= last))
+        depth, span = depths[seen], (lasts - firsts)[seen]
+        shown = depth == -1
+        for level in range(6):
+            mine = depth == level
+            count = int(mine.sum())
+            if not 0 < count <= MOST_CALLS or (span[mine].mean() + 1) * pixels < CALL_FROM:
                 break
-            best = level
-        return passes + best
+            shown = (depth == -1) | mine
+        chosen = seen[shown & (span >= narrowest)]
+        return [self.brackets[i] for i in chosen[np.argsort(firsts[chosen], kind="stable")].tolist()]
 
 
 def bars(kinds: npt.NDArray[np.uint8], weights: Floats, row: int, first: int, width: int) -> tuple[Ints, Floats, Ints]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from gradviz.app.timeline import Timeline, bytes_text
-from gradviz.app.track_paint import CHIP_FROM, LEFT, chip_left, paint_names
+from gradviz.app.track_paint import CHIP_FROM, LEFT, Picture, _by_pixel, chip_left, paint_names, paint_tracks
 from gradviz.app.tracks import BACKWARD_ROW, FAULT_BACK, FORWARD_ROW, LEAF, NODE, OP, SEED, Tracks, bars
 from gradviz.explain import Words
 from gradviz.session import Session
@@ -200,7 +201,7 @@ def test_many_leaves_become_one_stair() -> None:
     tracks.grow(10)
     ((key, (_, norms)),) = tracks.stairs().items()
     assert key == -1 and norms[-1] == pytest.approx(np.sqrt(12 * 9.0))
-    assert tracks.changes == list(range(1, 13))
+    assert tracks.changes.tolist() == list(range(1, 13))
 
 
 def test_module_calls_become_brackets() -> None:
@@ -222,6 +223,7 @@ def test_module_calls_become_brackets() -> None:
     assert {(b.label, b.first, b.last, b.depth) for b in tracks.brackets} == {("model", 1, 2, 0), ("model.a", 1, 1, 1)}
     assert [b.label for b in tracks.brackets_in(0, 3, 48.0)] == ["model.a"]
     assert [b.label for b in tracks.brackets_in(0, 3, 20.0)] == ["model"]
+    assert not tracks.brackets_in(0, 3, 20.0, narrowest=2.0)
 
 
 def test_bars_of_a_long_recording() -> None:
@@ -343,3 +345,45 @@ def test_bytes_are_kept_by_retain_graph_only_where_such_a_pass_went(
     )  # `exp` ran anew: of the graph that is alive, and of the one that has only gone forward
     assert said[second] == kept  # the first graph is gone; the pass over the second one has run nothing
     assert "Leaves are not counted" in Words("en")("ui.timeline.saved_tip")
+
+
+def test_a_peak_among_more_steps_than_pixels_is_drawn(timeline: Timeline) -> None:
+    steps, heights = np.arange(90_000), np.full(90_000, 30.0)
+    heights[45_678] = 5.0
+    timeline.session.begin(long(3000))
+    shape = replace(timeline._geometry(), scale=1000 / 90_000)
+    flat, steep, last = _by_pixel(shape, steps, heights)
+    assert len(flat) == len(steep) == len(last) <= 1001
+    assert flat[:, 1].min() == 30.0 and steep[:, 1].min() == 5.0
+    assert steep[np.argmin(steep[:, 1]), 0] == pytest.approx(shape.x(45_678), abs=1.0)
+
+
+def test_while_a_long_recording_grows_the_tracks_are_drawn_anew_a_few_times_a_second(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[int] = []
+
+    def paint(painter: QPainter, shape: Picture) -> None:
+        drawn.append(shape.tracks.steps)
+        paint_tracks(painter, shape)
+
+    monkeypatch.setattr("gradviz.app.timeline.paint_tracks", paint)
+    monkeypatch.setattr("gradviz.app.timeline.GROW_SECONDS", 10.0)
+    events, session = long(5000).events, Session()
+    widget = Timeline(session)
+    qtbot.addWidget(widget)
+    widget.resize(900, 212)
+    session.begin(Trace(events[:4001]))
+    widget.show()
+    image(widget)
+    for first in range(4001, 8001, 1000):
+        session.append(events[first : first + 1000])
+        pushed = image(widget)
+    assert drawn == [2000]
+    qtbot.waitUntil(lambda: drawn[-1] == 4000, timeout=5000)
+    assert len(drawn) == 2 and image(widget) != pushed
+    widget.clearFocus()
+    whole = Timeline(session)
+    qtbot.addWidget(whole)
+    whole.resize(900, 212)
+    assert image(whole) == image(widget)
