@@ -39,7 +39,7 @@ def test_lines_run_in_the_program_s_namespace_and_print_their_values(
     assert live.session.view.step == end + 1 and live.session.view.playing
     typed(live, qtbot, "nothing.here")
     fault = live.session.trace.faults[-1]
-    assert (fault.type, fault.text) == ("NameError", "nothing.here") and live.session.view.live == "ready"
+    assert (fault.type, fault.text) == ("NameError", "nothing") and live.session.view.live == "ready"
     typed(live, qtbot, "x =")
     fault = live.session.trace.faults[-1]
     assert fault.type == "SyntaxError" and "ast.py" not in fault.traceback
