@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from gradviz.app.paint import color
 from gradviz.app.panel import Panel, differ
+from gradviz.explain.labels import one_line
 from gradviz.player.lines import Act, acts
 from gradviz.player.view import ViewState, go
 from gradviz.session import Session
@@ -83,7 +84,7 @@ class ActionsPanel(Panel):
             failed = act.failed and step >= act.last
             ink = theme.error if failed else theme.text if step >= act.first else theme.text_faint
             count = "" if act.number is None else f"{act.number}: "
-            looks = (mark + count + " ".join(act.text.split()), ink, now)
+            looks = (mark + count + one_line(act.text), ink, now)
             if looks == self._painted[k]:
                 continue
             self._painted[k] = looks

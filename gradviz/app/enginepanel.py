@@ -21,7 +21,7 @@ from gradviz.app.paint import color
 from gradviz.app.panel import Panel, differ
 from gradviz.explain import node_label, rule, tensor_label, value_text
 from gradviz.explain.asking import Asker
-from gradviz.explain.labels import joined, saved_data
+from gradviz.explain.labels import joined, one_line, saved_data
 from gradviz.player.engine import Game, Task, answer, finish, is_over, pick, plan_of, run_of, task
 from gradviz.player.view import ViewState
 from gradviz.trace.values import number, shape_text
@@ -174,7 +174,7 @@ class EnginePanel(Panel):
     def _tell(self, game: Game) -> None:
         trace, words = self.session.trace, self.words
         call = trace.passes[game.within]
-        self.call.setText(" ".join(call.text.split()))
+        self.call.setText(one_line(call.text))
         self.call.setVisible(bool(call.text))
         self.intro.setVisible(not game.done)
         self._fill(game)

@@ -17,7 +17,7 @@ from gradviz.player.subject import key_of_step
 from gradviz.player.view import ViewState
 from gradviz.trace import Frame
 from gradviz.trace.events import Data, Grad, NodeRan, Span, Tensor
-from gradviz.trace.values import number, shape_text
+from gradviz.trace.values import not_finite, number, shape_text
 
 Element = tuple[int, ...] | None
 MOST_LEAVES = 12
@@ -157,7 +157,7 @@ class Facts:
             return [Head(self._t("gradient_in"), "", f"node:{ident} when"), Note(self._t("not_arrived"), "text_faint")]
         rows: list[Row] = []
         for data in run.gin:
-            asks = "nan" if data is not None and data.nan + data.inf else "when"
+            asks = "nan" if not_finite(data) else "when"
             rows += [Head(self._t("gradient_in"), _kind(data), f"node:{ident} {asks}"), Numbers(data)]
         for before, after in zip(run.gin_before or (), run.gin, strict=False):
             if before != after:
@@ -207,13 +207,7 @@ class Facts:
         leaf = told.is_leaf and told.requires_grad
         rows: list[Row] = [Title(tensor_label(self.trace, ident), "leaf" if leaf else "forward", self._about(told))]
         value = self.frame.value_data(ident)
-        asks = (
-            "nan"
-            if value is not None and value.nan + value.inf
-            else "requires"
-            if told.requires_grad
-            else "not_requires"
-        )
+        asks = "nan" if not_finite(value) else "requires" if told.requires_grad else "not_requires"
         about = f"{shape_text(told.shape)} {told.dtype}"
         rows += [Head(self._t("value"), about, f"tensor:{ident} {asks}"), *self._content(value, "value")]
         if told.requires_grad:
@@ -261,7 +255,7 @@ class Facts:
     def _grad(self, ident: int, told: Tensor) -> list[Row]:
         grad = self.frame.grad_data(ident)
         norm = f"‖∇‖ {number(grad.norm)}" if grad is not None and grad.norm is not None else ""
-        bad = grad is not None and grad.nan + grad.inf > 0
+        bad = not_finite(grad)
         asks = "none" if grad is None else "nan" if bad else "number"
         rows: list[Row] = [Head(".grad", norm, f"grad:{ident} {asks}")]
         if grad is None:

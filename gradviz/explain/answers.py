@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from gradviz.explain.faults import fault_card
-from gradviz.explain.labels import node_label, place, tensor_label
+from gradviz.explain.labels import node_label, one_line, place, tensor_label
 from gradviz.explain.versions import versions
-from gradviz.explain.why_grad import Story, none, number, sentence, twice
+from gradviz.explain.why_grad import Story, none, number, twice
 from gradviz.explain.why_node import here, keeps, memory, state, when
 from gradviz.explain.why_tensor import changed, nan, not_requires, requires, told_of
 from gradviz.explain.words import Words
 from gradviz.trace import Trace
+from gradviz.trace.values import not_finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def likely(trace: Trace, step: int, kind: str, ident: int) -> str:
         return "here" if trace.ops[ident].nodes else "not_requires"
     frame = trace.at(step)
     told, value = trace.tensor(ident, step) or trace.tensor(ident), frame.value_data(ident)
-    if value is not None and value.nan + value.inf:
+    if not_finite(value):
         return "nan"
     if kind in ("grad", "leaf") or (told is not None and told.is_leaf and told.requires_grad):
         return "none" if frame.grad_data(ident) is None else "number"
@@ -153,7 +154,7 @@ def _behind_card(story: Story, ident: int) -> None:
         return
     node, born, at = trace.nodes[fault.node], int(trace.node_step.view[fault.node]), story.step
     if (op := trace.op(node.op)) is not None:
-        where, text = place(trace, op.span, story.language), sentence(op.text) or op.func
+        where, text = place(trace, op.span, story.language), one_line(op.text) or op.func
         story.say("raise.node", born, node=node.name, text=text, where=where, step=born)
     saved = fault.facts.get("saved_version")
     if fault.code == "version_mismatch" and fault.tensor is not None and isinstance(saved, int):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from gradviz.explain.labels import joined, tensor_label
+from gradviz.explain.labels import joined, one_line, tensor_label
 from gradviz.explain.words import Words
 from gradviz.trace import Frame, Trace
 from gradviz.trace.codec import AnyItem
@@ -94,7 +94,7 @@ class Asker:
     def _expression(self, node: Node) -> str:
         if node.op is None or node.op >= len(self.trace.ops):
             return ""
-        text = " ".join(self.trace.ops[node.op].text.split())
+        text = one_line(self.trace.ops[node.op].text)
         return text if len(text) <= LONGEST else ""
 
     def tensor(self, ident: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gradviz.explain.labels import joined, place, tensor_label
+from gradviz.explain.labels import joined, one_line, place, tensor_label
 from gradviz.trace import Trace, shape_text
 from gradviz.trace.events import Fault, Op
 
@@ -92,9 +92,9 @@ def fields_of(trace: Trace, fault: Fault, language: str) -> Fields:
     if maker is not None and maker < len(trace.ops):
         fields |= _made(trace, trace.ops[maker], language)
     if fault.code == "freed_graph" and (carried := _carried(trace, _newer(trace, fault))) is not None:
-        tensor, op = carried
-        fields |= {"carried": tensor_label(trace, tensor), "carried_where": place(trace, op.span, language),
-                   "carried_text": " ".join(op.text.split()) or op.func}  # fmt: skip
+        made = _made(trace, carried[1], language)
+        fields |= {"carried": tensor_label(trace, carried[0])}
+        fields |= {"carried_where": made["made_where"], "carried_text": made["made_text"]}
     if op is not None:
         shapes = [(tensor_label(trace, t), told.shape) for t in op.inputs[:4] if (told := trace.tensor(t)) is not None]
         fields["operands"] = joined([f"{name} {shape_text(shape)}" for name, shape in shapes], language)
@@ -102,7 +102,7 @@ def fields_of(trace: Trace, fault: Fault, language: str) -> Fields:
 
 
 def _made(trace: Trace, op: Op, language: str) -> Fields:
-    text = " ".join(op.text.split()) or op.func
+    text = one_line(op.text) or op.func
     return {"made": op.name, "made_where": place(trace, op.span, language), "made_text": text}
 
 

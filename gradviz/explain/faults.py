@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gradviz.explain.fault_kinds import fields_of, kind_of
-from gradviz.explain.labels import joined, place, tensor_label
+from gradviz.explain.labels import joined, one_line, place, tensor_label
 from gradviz.explain.words import Words
 from gradviz.trace import Trace, shape_text
 from gradviz.trace.events import Fault, Span
@@ -83,9 +83,9 @@ def _fields(trace: Trace, fault: Fault, language: str) -> dict[str, object]:
         elif value is not None:
             fields[key] = value
     if "freed_text" in fields:
-        fields["freed_text"] = " ".join(str(fields["freed_text"]).split())
+        fields["freed_text"] = one_line(str(fields["freed_text"]))
     fields["where"] = place(trace, fault.span, language)
-    fields["text"] = " ".join(fault.text.split()) or fault.type
+    fields["text"] = one_line(fault.text) or fault.type
     fields["type"] = fault.type
     fields["message"] = fault.message.split("\n")[0][:300]
     fields["node"] = trace.nodes[fault.node].name if fault.node is not None else "autograd"

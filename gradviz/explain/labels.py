@@ -33,6 +33,11 @@ _SHORT = {
 _GRAD_MARK = {"zero": "zero", "none": "None", "assign": "=", "edit": "edit", "hook": "hook"}
 
 
+def one_line(text: str) -> str:
+    """Source text without its line breaks and indentation."""
+    return " ".join(text.split())
+
+
 @lru_cache(maxsize=1024)
 def short_node(name: str) -> str:
     """ "AddBackward0" -> "Add"; the long names of losses and normalisations as people say them."""

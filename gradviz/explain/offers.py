@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gradviz.explain.answers import likely
-from gradviz.explain.labels import node_label, step_label, tensor_label
+from gradviz.explain.labels import node_label, one_line, step_label, tensor_label
 from gradviz.explain.versions import keepers
 from gradviz.explain.why_node import state
 from gradviz.explain.words import Words
 from gradviz.trace import Trace
-from gradviz.trace.events import Backward, Data, Grad, Op
+from gradviz.trace.events import Backward, Grad, Op
+from gradviz.trace.values import not_finite
 
 LONGEST = 32
 """Characters of source text that name a step."""
@@ -67,10 +68,6 @@ def _name(trace: Trace, target: str) -> str:
     return op.name if result is None else tensor_label(trace, result)
 
 
-def _bad(*data: Data | None) -> bool:
-    return any(d is not None and d.nan + d.inf > 0 for d in data)
-
-
 def _of_tensor(trace: Trace, step: int, kind: str, tensor: int) -> list[str]:
     frame, told = trace.at(step), trace.tensor(tensor, step)
     if told is None:
@@ -81,13 +78,13 @@ def _of_tensor(trace: Trace, step: int, kind: str, tensor: int) -> list[str]:
         found.append("requires" if told.requires_grad else "not_requires")
         found += ["changed"] if leaf else []
         found += ["memory"] if any(k.until is None for k in keepers(trace, tensor, step, MOST)[0]) else []
-    return [*found, *(["nan"] if _bad(frame.value_data(tensor), grad) else [])]
+    return [*found, *(["nan"] if not_finite(frame.value_data(tensor), grad) else [])]
 
 
 def _of_node(trace: Trace, step: int, node: int) -> list[str]:
     run = trace.at(step).run(node)
     keeps = any(s.kind in ("tensor", "packed") for s in trace.nodes[node].saved)
-    bad = run is not None and _bad(*run.gin, *run.gout)
+    bad = run is not None and not_finite(*run.gin, *run.gout)
     return ["when", "here", *(["memory"] if keeps else []), *(["nan"] if bad else [])]
 
 
@@ -116,7 +113,7 @@ def _of_fault(trace: Trace, step: int, ident: int) -> list[tuple[str, str]]:
 def step_says(trace: Trace, step: int) -> str:
     """What a step is, to stand after its number: the program's own text where it is short, else what is on its chip."""
     event = trace.event_at(step)
-    text = " ".join(event.text.split()) if isinstance(event, Op | Backward | Grad) else ""
+    text = one_line(event.text) if isinstance(event, Op | Backward | Grad) else ""
     if text and len(text) <= LONGEST:
         return text
     return text[: LONGEST - 1] + "…" if isinstance(event, Backward) and text else step_label(trace, step)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradviz.explain.asking import Asker, Draft, is_known, is_zero
+from gradviz.explain.labels import one_line
 from gradviz.trace.events import Fault, Grad, Op
 
 _BELIEFS = {"non_scalar_root": "M13", "no_grad_path": "M26", "leaf_inplace": "M28", "leaf_view_inplace": "M28"}
@@ -176,7 +177,7 @@ def zeroed(ask: Asker) -> Draft | None:
     ]
     line = event.text or ask.line(event.span)
     fact: dict[str, object] = {"name": ask.tensor(event.tensor), "grad": kind}
-    prompt = ask.say("zeroed.ask", name=name, line=" ".join(line.split()))
+    prompt = ask.say("zeroed.ask", name=name, line=one_line(line))
     return Draft(prompt, texts[kind], ask.say(f"zeroed.why_{kind}", name=name), wrong, ask.step, fact)
 
 

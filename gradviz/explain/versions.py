@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from gradviz.explain.labels import node_label, step_label, tensor_label
+from gradviz.explain.labels import node_label, one_line, step_label, tensor_label
 from gradviz.trace import Trace
 from gradviz.trace.events import Data, NodeRan, Op, Saved, Tensor, Value
 
@@ -102,7 +102,7 @@ def _writer(trace: Trace, tensor: int, step: int) -> tuple[str, str | None]:
 
 
 def _source(op: Op) -> str:
-    text = " ".join(op.text.split())
+    text = one_line(op.text)
     return text if 0 < len(text) <= LONGEST else op.name
 
 

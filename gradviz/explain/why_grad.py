@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gradviz.explain.accounts import LedgerRow, ledger, way_to
-from gradviz.explain.labels import joined, node_label, place, tensor_label, value_text
+from gradviz.explain.labels import joined, node_label, one_line, place, tensor_label, value_text
 from gradviz.explain.readyqueue import plan_of
 from gradviz.explain.words import Words
 from gradviz.trace import Trace
 from gradviz.trace import number as number_text
 from gradviz.trace.events import Backward, Data, Grad, NodeRan, Tensor
+from gradviz.trace.values import not_finite
 
 MOST_ROWS = 6
 FLAGS = frozenset(("requires_grad_", "retain_grad"))
@@ -76,7 +77,7 @@ def _not_leaf(story: Story, told: Tensor, name: str) -> None:
         if leaf is not None:
             made = trace.tensor(leaf)
             maker = trace.op(made.op) if made is not None else None
-            text = sentence(maker.text) if maker is not None else tensor_label(trace, leaf)
+            text = one_line(maker.text) if maker is not None else tensor_label(trace, leaf)
             story.say("none.nameless_leaf", name=name, made=text)
             return
     else:
@@ -240,7 +241,7 @@ def _senders(story: Story, tensor: int, pass_id: int) -> None:
         return
     for step, node, data in sent[:MOST_ROWS]:
         op = trace.nodes[node].op
-        text = sentence(trace.ops[op].text) if op is not None and op < len(trace.ops) else ""
+        text = one_line(trace.ops[op].text) if op is not None and op < len(trace.ops) else ""
         key = "number.sent" if text else "number.sent_plain"
         story.say(key, step, node=node_label(trace, node), text=text, amount=value_text(data), name=story.name(tensor))
 
@@ -272,7 +273,7 @@ def _zeroed(story: Story, tensor: int, pass_id: int) -> None:
 
 def _some(data: Data | None) -> bool:
     """Not all zeros, or not known to be."""
-    return data is not None and (data.norm is None or data.norm != 0 or data.nan + data.inf > 0)
+    return data is not None and (data.norm is None or data.norm != 0 or not_finite(data))
 
 
 def _edited(story: Story, tensor: int, pass_id: int) -> None:
@@ -282,7 +283,7 @@ def _edited(story: Story, tensor: int, pass_id: int) -> None:
     for warning, at in zip(trace.warnings, trace.warning_step.view.tolist(), strict=True):
         if warning.code == "data_edit" and warning.node in way and at <= story.step and warning.tensor is not None:
             story.say("number.edited", at, node=node_label(trace, warning.node), name=story.name(warning.tensor),
-                      text=sentence(warning.text))  # fmt: skip
+                      text=one_line(warning.text))  # fmt: skip
 
 
 def _since_reset(rows: list[LedgerRow]) -> list[LedgerRow]:
@@ -304,8 +305,3 @@ def twice(story: Story, tensor: int) -> None:
         story.say("twice.paths", name=name, arrivals=arrivals)
     if len(rows) > 1:
         story.say("twice.cure")
-
-
-def sentence(text: str) -> str:
-    """Source text on one line."""
-    return re.sub(r"\s+", " ", text).strip()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from weakref import WeakKeyDictionary
 
-from gradviz.explain.labels import node_label, place, tensor_label
+from gradviz.explain.labels import node_label, one_line, place, tensor_label
 from gradviz.explain.readyqueue import ready_queue
 from gradviz.explain.versions import keepers
-from gradviz.explain.why_grad import Story, sentence
+from gradviz.explain.why_grad import Story
 from gradviz.trace import Trace
 from gradviz.trace.events import Backward, NodeRan
 
@@ -127,7 +127,7 @@ def here(story: Story, node: int) -> None:
             story.say("here.unseen")
         return
     where = place(trace, op.span, story.language)
-    story.say("here.op", born, op=op.name, where=where, step=born, text=sentence(op.text) or op.func)
+    story.say("here.op", born, op=op.name, where=where, step=born, text=one_line(op.text) or op.func)
     if len(op.nodes) > 1:
         story.say("here.composite", op=op.name, nodes=story.join([trace.nodes[n].name for n in op.nodes[:6]]))
     story.say("here.tracked")

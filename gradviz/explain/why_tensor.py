@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from gradviz.explain.labels import node_label, place, short_node, tensor_label, value_text
-from gradviz.explain.why_grad import FLAGS, Story, sentence
+from gradviz.explain.labels import node_label, one_line, place, short_node, tensor_label, value_text
+from gradviz.explain.why_grad import FLAGS, Story
 from gradviz.trace import Trace
 from gradviz.trace.events import Data, Grad, NodeRan, Op, Tensor
+from gradviz.trace.values import not_finite
 
 MOST_NAMES = 8
 
@@ -136,10 +137,10 @@ def nan(story: Story, tensor: int, node: int | None = None) -> None:
     trace, frame = story.trace, story.trace.at(story.step)
     if node is None:
         name, data = told_of(story, tensor)
-        found = [data] if data is not None and data.nan + data.inf else []
+        found = [data] if data is not None and not_finite(data) else []
     else:
         name, run = node_label(trace, node), frame.run(node)
-        found = [d for d in (run.gin + run.gout if run else ()) if d is not None and d.nan + d.inf]
+        found = [d for d in (run.gin + run.gout if run else ()) if d is not None and not_finite(d)]
     if not found:
         story.say("nan.clean", name=name)
         return
@@ -152,7 +153,7 @@ def told_of(story: Story, tensor: int) -> tuple[str, Data | None]:
     """What a question about a tensor's NaN is about: its value, or its `.grad` where only that is not finite."""
     frame, name = story.trace.at(story.step), tensor_label(story.trace, tensor)
     value, grad = frame.value_data(tensor), frame.grad_data(tensor)
-    return (f"{name}.grad", grad) if _bad((grad,)) and not _bad((value,)) else (name, value)
+    return (f"{name}.grad", grad) if not_finite(grad) and not not_finite(value) else (name, value)
 
 
 def _first(story: Story, *, backward: bool) -> None:
@@ -188,16 +189,12 @@ def _told_of_op(story: Story, step: int) -> bool:
     event, frame = story.trace.event_at(step), story.trace.at(step)
     if not isinstance(event, Op):
         return False
-    if _bad(tuple(frame.value_data(t) for t in event.inputs if t not in event.writes)):
+    if not_finite(*(frame.value_data(t) for t in event.inputs if t not in event.writes)):
         return False
     pairs = [f"{tensor_label(story.trace, t)} = {value_text(frame.value_data(t))}"
              for t in dict.fromkeys((*event.inputs[:3], *event.outputs[:1]))]  # fmt: skip
     story.say("nan.first_op", step, op=event.name, step=step, operands="; ".join(pairs))
     return True
-
-
-def _bad(data: tuple[Data | None, ...]) -> bool:
-    return any(d is not None and d.nan + d.inf for d in data)
 
 
 # ---- the value of a leaf
@@ -221,7 +218,7 @@ def changed(story: Story, tensor: int) -> None:
                     and trace.fault_step.view[f.id] <= story.step), None)  # fmt: skip
     if refused is not None:
         at = int(trace.fault_step.view[refused.id])
-        story.say("changed.refused", at, step=at, text=sentence(refused.text))
+        story.say("changed.refused", at, step=at, text=one_line(refused.text))
         return
     first = trace.name(tensor)
     now = trace.named(first, story.step) if first is not None else None
@@ -231,7 +228,7 @@ def changed(story: Story, tensor: int) -> None:
     told = trace.tensor(tensor, story.step)
     if grad is None and told is not None and told.is_leaf and told.requires_grad:
         story.say("changed.grad_none", name=name)
-    elif grad is not None and isinstance(event, Grad) and grad.norm == 0 and not grad.nan + grad.inf:
+    elif grad is not None and isinstance(event, Grad) and grad.norm == 0 and not not_finite(grad):
         story.say("changed.grad_zero", name=name)
     story.say("changed.backward")
 
@@ -240,7 +237,7 @@ def _by_what(story: Story, tensor: int, name: str, at: int) -> None:
     """What is remarkable about the last write: the gradient was zero, or autograd was not told of it."""
     trace = story.trace
     grad = trace.at(at).grad_data(tensor)
-    if grad is not None and grad.norm == 0 and not grad.nan + grad.inf:
+    if grad is not None and grad.norm == 0 and not not_finite(grad):
         story.say("changed.moved", name=name)
     if any(w.tensor == tensor and w.code == "data_edit" and w.facts.get("mark_dirty") is False for w in trace.warnings):
         story.say("changed.not_dirty", name=name)

@@ -146,3 +146,8 @@ def number(value: float, digits: int = 4) -> str:
 def shape_text(shape: tuple[int, ...]) -> str:
     """`(5, 3)`, `(3,)`, `()`: as PyTorch and Python write it."""
     return str(tuple(shape))
+
+
+def not_finite(*contents: Data | None) -> bool:
+    """One of them holds a NaN or an infinity."""
+    return any(data is not None and data.nan + data.inf > 0 for data in contents)
