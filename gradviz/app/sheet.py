@@ -34,6 +34,8 @@ LABEL = 72.0
 CELL_HEIGHT = 27.0
 NARROWEST = 44.0
 """Fewest pixels of a cell that shows its number."""
+STEPS = 30.0
+"""Width of a table's column of steps; it grows with their digits."""
 MOST_ROWS = 8
 WRAPPED = 40
 """Most elements of a vector whose numbers are written in several lines."""
@@ -192,6 +194,7 @@ class _Pen:
         self.width = width
         self.spots = spots
         self.y = 14.0
+        self.steps = STEPS
 
     @property
     def room(self) -> float:
@@ -209,6 +212,9 @@ class _Pen:
             Swatch: self.swatch,
             Terms: self.terms,
         }
+        metrics = QFontMetricsF(font("mono", 11, 400))
+        told = (metrics.horizontalAdvance(row.step) for row in rows if isinstance(row, Entry) and not row.heading)
+        self.steps = max([STEPS, *(wide + 2 for wide in told)])
         for row in rows:
             draw[type(row)](row)
         return self.y + 14
@@ -364,8 +370,9 @@ class _Pen:
             self.painter.drawRoundedRect(QRectF(PAD - 8, self.y, self.room + 16, height), 4, 4)
         token = "text_faint" if row.heading else "text"
         third, quarter = self.width - PAD - 116, self.width - PAD - 56
-        self.text(PAD, 30, height, row.step, "text_faint", "sans" if row.heading else "mono", 11)
-        self.text(PAD + 32, third - PAD - 36, height, row.source, token, "sans", 12)
+        self.text(PAD, self.steps, height, row.step, "text_faint", "sans" if row.heading else "mono", 11)
+        source = PAD + self.steps + 2
+        self.text(source, third - source - 4, height, row.source, token, "sans", 12)
         ink = "text_faint" if row.heading else row.ink
         face = "sans" if row.heading else "mono"
         self.text(third, 58, height, row.amount, ink, face, 11, right=True)

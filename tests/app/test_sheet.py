@@ -9,7 +9,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from gradviz.app.rows import Formula, Head, Note, Numbers, Pair, Row, Title, spoken
+from gradviz.app.rows import Entry, Formula, Head, Note, Numbers, Pair, Row, Title, spoken
 from gradviz.app.sheet import Sheet
 from gradviz.scene.theme import load_theme
 from tests.scene.one_layer import data
@@ -36,6 +36,12 @@ def test_what_is_cut_has_a_tooltip(sheet: Sheet) -> None:
     shown(sheet, Title("w"), Pair(name, "value"))
     assert any(spot.tip == name for spot in sheet.spots)
     assert not any(spot.tip == "w" for spot in sheet.spots)
+
+
+@pytest.mark.parametrize("step", ["7", "1,039", "288,440"])
+def test_a_step_of_many_digits_is_whole(sheet: Sheet, step: str) -> None:
+    shown(sheet, Entry(step, "backward 1", "1", "1", 7))
+    assert not any(spot.tip == step for spot in sheet.spots)
 
 
 def test_height_follows_the_rows_and_the_width(sheet: Sheet) -> None:
